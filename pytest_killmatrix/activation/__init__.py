@@ -1,0 +1,1 @@
+"""What makes a mutant live in the process under test: light, standard library only."""

@@ -1,0 +1,79 @@
+"""A target that is loaded after the fork gets the mutant's source, whatever name it is loaded under.
+
+Standard library only, and importable by file path: child interpreters of a test load it too.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import os
+import runpy
+import types
+from collections.abc import Callable
+from typing import Any
+
+
+class StaleSource(Exception):
+    """The file changed since the mutant was made."""
+
+
+def install_mutant(
+    path: str, start: int, end: int, text: bytes, sha256: str, mark: Callable[[int, int], None], marking: Any
+) -> None:
+    """From now on every load of the file at ``path`` (resolved) runs the mutant, which calls ``mark``.
+
+    The loader's ``get_code`` is replaced rather than ``sys.meta_path``, which ``spec_from_file_location`` never asks;
+    bytecode caches are bypassed both ways. ``marking`` is the module of that name.
+    """
+    name = os.path.basename(path)
+
+    def is_target(candidate: Any) -> bool:
+        try:
+            candidate = os.fspath(candidate)
+        except TypeError:
+            return False
+        return bool(os.path.basename(candidate) == name and os.path.realpath(candidate) == path)
+
+    def mutant_code(filename: str) -> types.CodeType:
+        import hashlib
+
+        with open(path, "rb") as file:
+            source = file.read()
+        if hashlib.sha256(source).hexdigest() != sha256:
+            raise StaleSource(f"{path} changed during the run")
+        return compile_marked(source, source[:start] + text + source[end:], filename, mark, marking)
+
+    loader: Any = importlib.machinery.SourceFileLoader
+    load = loader.get_code
+
+    def get_code(self: Any, fullname: str) -> Any:
+        filename = self.get_filename(fullname)
+        return mutant_code(filename) if is_target(filename) else load(self, fullname)
+
+    loader.get_code = get_code
+    run: Any = runpy
+    from_file = run._get_code_from_file
+
+    def get_code_from_file(*args: Any) -> Any:
+        found = from_file(*args)
+        if not is_target(args[-1]):
+            return found
+        code = mutant_code(os.fspath(args[-1]))
+        return (code, *found[1:]) if isinstance(found, tuple) else code
+
+    run._get_code_from_file = get_code_from_file
+
+
+def compile_marked(
+    original: bytes, mutated: bytes, filename: str, mark: Callable[[int, int], None], marking: Any
+) -> types.CodeType:
+    """A whole module's mutant with its marks in place."""
+    import ast
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = marking.mark(ast.parse(original), ast.parse(mutated))
+        code: types.CodeType = compile(tree, filename, "exec", dont_inherit=True)
+    installed: types.CodeType = marking.install(code, mark)
+    return installed

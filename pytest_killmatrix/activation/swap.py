@@ -1,0 +1,77 @@
+"""Live swap: every live function that runs the original code runs the mutant's from now on.
+
+Functions are found through ``gc``, so decorators, closures, registries and caches that hold them need no special case.
+"""
+
+from __future__ import annotations
+
+import gc
+import marshal
+import os
+import types
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from pytest_killmatrix.executor.protocol import Swap
+
+Install = Callable[[types.CodeType], types.CodeType]
+
+
+@dataclass(frozen=True, slots=True)
+class NotLive:
+    """Why swapping cannot make a mutant live."""
+
+    reason: str
+
+
+class LiveFunctions:
+    """The live functions of the files under mutation, by file, first line and name."""
+
+    def __init__(self, files: Iterable[str]) -> None:
+        resolved = {name: name for name in files}
+        self._index: dict[tuple[str, int, str], list[weakref.ref[types.FunctionType]]] = {}
+        known: dict[str, str | None] = {}
+        for thing in gc.get_objects():
+            if type(thing) is not types.FunctionType:
+                continue
+            code = thing.__code__
+            filename = code.co_filename
+            if filename not in known:
+                known[filename] = resolved.get(os.path.realpath(filename))
+            path = known[filename]
+            if path is not None:
+                key = (path, code.co_firstlineno, code.co_name)
+                self._index.setdefault(key, []).append(weakref.ref(thing))
+
+    def swap(self, swaps: Sequence[Swap], install: Install) -> NotLive | None:
+        """Make every swap; ``install`` prepares a mutant's code (marks). All or nothing is changed."""
+        changes: list[tuple[types.FunctionType, types.CodeType]] = []
+        for swap in swaps:
+            original: types.CodeType = marshal.loads(swap.original)
+            mutant: types.CodeType | None = None
+            for reference in self._index.get((swap.path, swap.line, original.co_name), ()):
+                function = reference()
+                if function is None:
+                    continue
+                live = function.__code__
+                if live != original:
+                    return NotLive("its code was not compiled from the source as it stands")
+                if mutant is None:
+                    mutant = renamed(install(marshal.loads(swap.mutant)), live.co_filename)
+                if mutant.co_freevars != live.co_freevars:
+                    return NotLive("free variables differ")
+                changes.append((function, mutant))
+        for function, mutant in changes:
+            function.__code__ = mutant
+        return None
+
+
+def renamed(code: types.CodeType, filename: str) -> types.CodeType:
+    """The same code, nested code included, under another file name."""
+    if code.co_filename == filename:
+        return code
+    constants = tuple(
+        renamed(constant, filename) if isinstance(constant, types.CodeType) else constant for constant in code.co_consts
+    )
+    return code.replace(co_filename=filename, co_consts=constants)

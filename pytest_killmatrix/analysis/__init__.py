@@ -1,0 +1,1 @@
+"""Pure functions over stored cells: statuses, scores, and later deltas and redundancy."""

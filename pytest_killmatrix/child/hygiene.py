@@ -1,0 +1,143 @@
+"""What keeps a forked child from disturbing the others, the parent, or the user's files.
+
+``detach`` runs once in the zygote; ``enter`` in every child. Both touch pytest internals, which
+``tests/contract/test_pytest_internals.py`` pins.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import random
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+#: plugins that write to the user's screen or files, or that decide by the outcomes of earlier tests
+_REPORTERS = (
+    "terminalreporter",
+    "junitxml",
+    "pastebin",
+    "lfplugin",
+    "nfplugin",
+    "stepwiseplugin",
+    "_cov",
+    "dsession",
+    "html",
+    "json_report",
+    "terminalprogress-plugin",
+    "terminalprogress",
+    "killmatrix-session",
+)
+
+
+def detach(config: pytest.Config) -> None:
+    """Cut the zygote off from everything that belongs to the parent's run; tests are still what they were."""
+    capture = config.pluginmanager.get_plugin("capturemanager")
+    if capture is not None:
+        # the parent still owns this file: reading or closing it here would cut what the parent captured
+        capture.killmatrix_parked, capture._global_capturing = capture._global_capturing, None
+    faulthandler.cancel_dump_traceback_later()
+    faulthandler.disable()
+    _to_devnull(0, os.O_RDONLY)
+    _to_devnull(1, os.O_WRONLY)
+    _to_devnull(2, os.O_WRONLY)
+    _stop_tracers(config)
+    for name in _REPORTERS:
+        plugin = config.pluginmanager.get_plugin(name)
+        if plugin is not None:
+            config.pluginmanager.unregister(plugin)
+    for plugin in list(config.pluginmanager.get_plugins()):
+        if type(plugin).__name__ in ("LogXML", "LFPlugin", "NFPlugin", "StepwisePlugin"):
+            config.pluginmanager.unregister(plugin)
+    logs = config.pluginmanager.get_plugin("logging-plugin")
+    if logs is not None:
+        null = open(os.devnull, "w")  # noqa: SIM115 - lives as long as the process
+        # dropping the old stream unclosed would warn, which -W error turns into the first test's failure
+        logs.killmatrix_parked = logs.log_file_handler.setStream(null)
+        logs.log_cli_level = None
+    cache = getattr(config, "cache", None)
+    if cache is not None:
+        cache.set = lambda key, value: None
+    config.option.maxfail = 0
+    config.option.verbose = min(config.option.verbose, 0)
+
+
+def settle_hypothesis(items: Sequence[pytest.Item]) -> None:
+    """Same examples in every child, no example database, no shrinking: the verdict is all that is wanted."""
+    hypothesis = sys.modules.get("hypothesis")
+    if hypothesis is None:
+        return
+    for item in items:
+        target: Any = getattr(item, "obj", None)
+        target = getattr(target, "__func__", target)
+        current = getattr(target, "_hypothesis_internal_use_settings", None)
+        if current is None:
+            continue
+        idle = (hypothesis.Phase.shrink, hypothesis.Phase.explain)
+        target._hypothesis_internal_use_settings = hypothesis.settings(
+            parent=current,
+            database=None,
+            derandomize=True,
+            phases=tuple(phase for phase in current.phases if phase not in idle),
+        )
+
+
+def random_state() -> Callable[[], None]:
+    """Remember the states of the random generators; the result restores them (CPython reseeds after a fork)."""
+    state = random.getstate()
+    numpy: Any = sys.modules.get("numpy.random")
+    numpy_state = numpy.get_state() if numpy is not None else None
+
+    def restore() -> None:
+        random.setstate(state)
+        if numpy is not None:
+            numpy.set_state(numpy_state)
+
+    return restore
+
+
+def enter(config: pytest.Config, slot: int, slots: int, private: Path) -> None:
+    """Give a child its own capture, base temp and worker name."""
+    capture = config.pluginmanager.get_plugin("capturemanager")
+    if capture is not None:
+        capture.start_global_capturing()
+        capture.suspend_global_capture(in_=True)
+    factory: Any = getattr(config, "_tmp_path_factory", None)
+    if factory is not None:
+        factory._given_basetemp = private
+        factory._basetemp = None
+    config.option.basetemp = str(private)
+    if slots > 1:
+        os.environ["PYTEST_XDIST_WORKER"] = f"gw{slot}"
+        os.environ["PYTEST_XDIST_WORKER_COUNT"] = str(slots)
+
+
+def _to_devnull(fd: int, flags: int) -> None:
+    null = os.open(os.devnull, flags)
+    os.dup2(null, fd)
+    if null != fd:
+        os.close(null)
+
+
+def _stop_tracers(config: pytest.Config) -> None:
+    coverage = sys.modules.get("coverage")
+    if coverage is not None:
+        with contextlib.suppress(Exception):  # whatever state the user's coverage is in, the tracer goes
+            current = coverage.Coverage.current()
+            if current is not None:
+                current.stop()
+    sys.settrace(None)
+    threading.settrace(None)  # type: ignore[arg-type]
+    sys.setprofile(None)
+    threading.setprofile(None)
+    monitoring: Any = getattr(sys, "monitoring", None)
+    if monitoring is not None:
+        for tool in range(6):
+            if monitoring.get_tool(tool) is not None:
+                monitoring.set_events(tool, 0)

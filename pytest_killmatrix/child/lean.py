@@ -1,0 +1,214 @@
+"""The lean path: plain test functions without the hooks that would do nothing for them.
+
+It is taken only where every implementation of the hooks it leaves out is on a pinned list, for items that no left-out
+hook could treat specially; the noop control runs through it and through the full path, and one difference switches it
+off for the session. Everything that a test can see stays: captured streams, log handlers, warning filters,
+``PYTEST_CURRENT_TEST``, set-up and tear-down in pytest's own order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import logging
+import os
+import sys
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+from _pytest.tmpdir import tmppath_result_key
+from _pytest.warnings import catch_warnings_for_item
+
+from pytest_killmatrix.child.expectations import Expectations
+from pytest_killmatrix.child.recollect import shared_set_up_failed
+from pytest_killmatrix.child.running import SessionEnded
+from pytest_killmatrix.child.verdict import Judge, Verdict, first_line
+from pytest_killmatrix.model import Outcome, Phase
+
+_HOOKS: Final = (
+    "pytest_runtest_protocol",
+    "pytest_runtest_logstart",
+    "pytest_runtest_logfinish",
+    "pytest_runtest_setup",
+    "pytest_runtest_call",
+    "pytest_runtest_teardown",
+    "pytest_runtest_makereport",
+    "pytest_runtest_logreport",
+    "pytest_pyfunc_call",
+    "pytest_exception_interact",
+    "pytest_report_teststatus",
+)
+
+#: modules whose implementations of these hooks do nothing for an eligible item that is not done here
+_CORE: Final = frozenset(
+    f"_pytest.{name}"
+    for name in (
+        "assertion", "cacheprovider", "capture", "debugging", "faulthandler", "junitxml", "legacypath", "logging",
+        "main", "nose", "pastebin", "python", "runner", "setuponly", "setupplan", "skipping", "stepwise", "subtests",
+        "terminal", "terminalprogress", "threadexception", "tmpdir", "unittest", "unraisableexception", "warnings",
+    )
+)  # fmt: skip
+_OURS: Final = frozenset({"pytest_killmatrix.child.running", "pytest_killmatrix.plugin"})
+_RESEEDS: Final = "pytest_randomly"
+_IDLE_MARKS: Final = frozenset(
+    {"skip", "skipif", "xfail", "filterwarnings", "asyncio", "anyio", "timeout", "trio", "flaky"}
+)
+_SPECIAL_FIXTURES: Final = frozenset(
+    {
+        "caplog", "capsys", "capsysbinary", "capfd", "capfdbinary", "capteesys", "recwarn", "subtests", "pytester",
+        "record_property", "record_xml_attribute", "record_testsuite_property", "testdir",
+    }
+)  # fmt: skip
+_READ_EVERY: Final = 100  # tests between emptying the captured output
+
+
+def obstacle(config: pytest.Config) -> str | None:
+    """Why no item of this session may take the lean path, or None."""
+    filters = [*sys.warnoptions, *config.getini("filterwarnings"), *(config.getoption("pythonwarnings", None) or ())]
+    if any("error".startswith(str(line).strip().split(":", 1)[0] or "-") for line in filters):
+        return "warnings are errors"  # then exceptions in threads and finalizers fail tests, through left-out hooks
+    for name in ("log_level", "log_file_level", "log_cli_level"):
+        if config.getini(name) or config.getoption(name, None):
+            return "log levels are set"
+    if config.getini("log_cli") or config.getoption("runxfail", False):
+        return "log_cli or --runxfail"
+    for name in _HOOKS:
+        for implementation in getattr(config.hook, name).get_hookimpls():
+            module = implementation.function.__module__
+            if module not in _CORE and module not in _OURS and not _idle(module, config):
+                return f"{module} implements {name}"
+    return None
+
+
+def _idle(module: str, config: pytest.Config) -> bool:
+    """Well-known plugins whose hooks leave an eligible item alone."""
+    if module == "_hypothesis_pytestplugin":
+        return "hypothesis" not in sys.modules
+    if module == "pytest_timeout":
+        return not config.getoption("timeout", None) and not config.getini("timeout")
+    return module in ("pytest_asyncio.plugin", "anyio.pytest_plugin", "xdist.plugin", _RESEEDS)
+
+
+def eligible(item: pytest.Item) -> bool:
+    """Whether the lean path is right for an item, in a session without ``obstacle``."""
+    if (
+        type(item) is not pytest.Function
+        or inspect.iscoroutinefunction(item.obj)
+        or inspect.isasyncgenfunction(item.obj)
+    ):
+        return False
+    if any(mark.name in _IDLE_MARKS for mark in item.iter_markers()):
+        return False
+    return _SPECIAL_FIXTURES.isdisjoint(item.fixturenames)
+
+
+class LeanRunner:
+    """Runs eligible items; ``enter`` prepares the child once, so that a test costs little beside itself."""
+
+    def __init__(self, config: pytest.Config, judge: Judge, expectations: Expectations) -> None:
+        self._config = config
+        self._judge = judge
+        self._expectations = expectations
+        self._stack = contextlib.ExitStack()
+        manager = config.pluginmanager
+        self._capture: Any = manager.get_plugin("capturemanager")
+        logs: Any = manager.get_plugin("logging-plugin")
+        self._handlers: tuple[Any, ...] = (logs.caplog_handler, logs.report_handler) if logs is not None else ()
+        reseeding: Any = next(
+            (plugin for plugin in manager.get_plugins() if getattr(plugin, "__name__", "") == _RESEEDS), None
+        )
+        self._reseeding = [
+            getattr(reseeding, f"pytest_runtest_{phase}", None) for phase in ("setup", "call", "teardown")
+        ]
+        self._since_read = 0
+
+    def enter(self) -> None:
+        """What the left-out hooks would set up around every test: warning filters here, streams and logs later."""
+        filters = catch_warnings_for_item(self._config, self._config.hook, "runtest", None)
+        self._stack.enter_context(filters)
+
+    def run(self, item: pytest.Function, nextitem: pytest.Item | None) -> Verdict:
+        """The verdict on one item; raises SessionEnded where it ended pytest's session."""
+        self._before()
+        state: Any = item.session._setupstate
+        anything: Any = item
+        if not anything._request:
+            anything._initrequest()
+        verdict: Verdict | None = None
+        environ, current = os.environ, item.nodeid.replace("\x00", "(null)")
+        phase = Phase.SETUP
+        try:
+            try:
+                environ["PYTEST_CURRENT_TEST"] = f"{current} (setup)"
+                self._reseed(0, item)
+                state.setup(item)
+                phase = Phase.CALL
+                environ["PYTEST_CURRENT_TEST"] = f"{current} (call)"
+                self._reseed(1, item)
+                arguments = anything.funcargs
+                item.obj(**{name: arguments[name] for name in anything._fixtureinfo.argnames})
+            except BaseException as error:
+                verdict = self._caught_one(item, error, phase)
+            phase = Phase.TEARDOWN
+            item.stash[tmppath_result_key] = {"setup": True, "call": verdict is None}
+            try:
+                environ["PYTEST_CURRENT_TEST"] = f"{current} (teardown)"
+                self._reseed(2, item)
+                state.teardown_exact(nextitem)
+            except BaseException as error:
+                late = self._caught_one(item, error, phase)
+                verdict = late if verdict is None or not verdict.outcome.kills else verdict
+            environ.pop("PYTEST_CURRENT_TEST", None)
+        finally:
+            anything._request = False
+            anything.funcargs = None
+        return verdict or Verdict(Outcome.PASSED)
+
+    def _caught_one(self, item: pytest.Item, error: BaseException, phase: Phase) -> Verdict:
+        if isinstance(error, (KeyboardInterrupt, pytest.exit.Exception)):
+            found = self._judge.judge(error, phase)
+            raise SessionEnded(
+                Verdict(Outcome.CRASH, phase, found.exception, found.message, found.raised_at)
+            ) from error
+        if isinstance(error, pytest.skip.Exception) or _is_unittest_skip(error):
+            return Verdict(Outcome.SKIPPED, phase, None, first_line(error))
+        if isinstance(error, pytest.xfail.Exception):
+            return Verdict(Outcome.PASSED, phase)
+        if phase is Phase.CALL and isinstance(error, Exception):
+            sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+        shared = phase is Phase.TEARDOWN or (phase is Phase.SETUP and shared_set_up_failed(item))
+        return replace(self._judge.judge(error, phase), shared=shared)
+
+    def _before(self) -> None:
+        self._expectations.clear()
+        for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+            sys.__dict__.pop(name, None)
+        if self._capture is not None:
+            self._capture.resume_global_capture()
+            self._since_read += 1
+            if self._since_read >= _READ_EVERY:
+                self._since_read = 0
+                self._capture.read_global_capture()
+        root = logging.root
+        for handler in self._handlers:
+            if handler not in root.handlers:
+                root.addHandler(handler)
+            handler.reset()
+
+    def _reseed(self, which: int, item: pytest.Item) -> None:
+        hook = self._reseeding[which]
+        if hook is not None:
+            hook(item)
+
+    def leave(self) -> None:
+        """Before an item takes the full path: what that path sets up itself must not be there already."""
+        if self._capture is not None:
+            self._capture.suspend_global_capture(in_=True)
+        for handler in self._handlers:
+            logging.root.removeHandler(handler)
+
+
+def _is_unittest_skip(error: BaseException) -> bool:
+    case: Any = sys.modules.get("unittest.case")
+    return case is not None and isinstance(error, case.SkipTest)

@@ -1,0 +1,42 @@
+"""What has to be known of items beyond their ids, which a mutant may change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+Identity = tuple[str, ...]
+
+
+def identities(items: Sequence[pytest.Item]) -> list[Identity]:
+    """One identity an item: its file, class chain, function, and which of that function's parameter sets it is."""
+    seen: Counter[Identity] = Counter()
+    found = []
+    for item in items:
+        chain = [node.name for node in item.listchain()[:-1] if isinstance(node, pytest.Class)]
+        name = getattr(item, "originalname", None) or item.name
+        base = (item.nodeid.split("::", 1)[0], type(item).__name__, *chain, name)
+        found.append((*base, str(seen[base])))
+        seen[base] += 1
+    return found
+
+
+def fixture_definitions(item: pytest.Item) -> dict[str, Any]:
+    """The item's fixtures by name, each as the chain of definitions that override one another."""
+    info: Any = getattr(item, "_fixtureinfo", None)
+    found: dict[str, Any] = getattr(info, "name2fixturedefs", {})
+    return found
+
+
+def shared_set_up_failed(item: pytest.Item) -> bool:
+    """Whether a fixture or collector that other items share failed while it was set up."""
+    for chain in fixture_definitions(item).values():
+        for definition in chain:
+            cached = definition.cached_result
+            if definition.scope != "function" and cached is not None and cached[2] is not None:
+                return True
+    state: Any = item.session._setupstate
+    return any(failed is not None for node, (_, failed) in state.stack.items() if node is not item)

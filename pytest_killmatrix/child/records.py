@@ -1,0 +1,15 @@
+"""Kinds of record in a slot's log."""
+
+from __future__ import annotations
+
+from typing import Final
+
+CELL: Final = "cell"
+END: Final = "end"
+OBSTACLE: Final = "obstacle"
+FAULT: Final = "fault"
+REACH: Final = "reach"
+COLLECTED: Final = "collected"
+
+#: a cell's flag: a child interpreter ran a mutated file as a script, unmutated
+UNOBSERVED: Final = "not_observable"

@@ -1,0 +1,138 @@
+"""Each test alone in a fresh child: what it says then, and what it reaches when nothing ran before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pytest_killmatrix.activation import interpreter
+from pytest_killmatrix.child.worker import Reach
+from pytest_killmatrix.clean.observer import FILES, test_context
+from pytest_killmatrix.executor.pool import Found, Pool, TaskResult
+from pytest_killmatrix.executor.protocol import Purpose, Task
+from pytest_killmatrix.model import Excluded, Outcome, Test
+
+
+def reach_of(files: Sequence[str], directory: Path) -> Reach:
+    """A tracer over these files, warmed up before children fork with it; ``directory`` takes what those start find."""
+    from pytest_killmatrix.clean.tracing import arcs_now, tracer, warm
+
+    cover = tracer(files, None)
+    cover.start()
+    warm(frozenset(files))
+    cover.stop()
+
+    def start(test: int) -> None:
+        interpreter.announce(interpreter.reach(str(directory / FILES), str(directory), test_context(test)))
+        cover.start()
+
+    def stop() -> list[tuple[str, list[tuple[int, int]]]]:
+        cover.stop()
+        return arcs_now(cover)
+
+    return Reach(start, stop)
+
+
+@dataclass(slots=True)
+class AloneResult:
+    """What the alone runs found; ``reach`` is (test, file, arcs)."""
+
+    reach: list[tuple[int, str, list[tuple[int, int]]]] = field(default_factory=list)
+    excluded: dict[int, tuple[Excluded, str]] = field(default_factory=dict)
+    needs: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    unsafe: set[int] = field(default_factory=set)
+    cpu: float = 0.0
+
+
+def run_alone(
+    pool: Pool,
+    tests: Sequence[Test],
+    predecessors: Callable[[int], tuple[int, ...]],
+    task_ids: Iterator[int],
+    tick: Callable[[], None],
+    advance: Callable[[], None],
+) -> AloneResult:
+    """Run every usable test alone; where one differs, find out why (flaky, order-dependent, not parallel-safe)."""
+    result = AloneResult()
+    usable = [index for index, test in enumerate(tests) if test.excluded is None]
+    first: dict[int, Found] = {}
+    for done in _each(pool, usable, task_ids, tick, needs={}):
+        advance()
+        result.cpu += done.cpu
+        result.reach.extend(done.reach)
+        for found in done.found:
+            first[found.test] = found
+    different = [test for test in usable if test not in first or first[test].outcome is not Outcome.PASSED]
+    again = _serially(pool, different, task_ids, tick, {}, result)
+    for test in different:
+        second = again.get(test)
+        if second is not None and second.outcome is Outcome.PASSED:
+            third = _serially(pool, [test], task_ids, tick, {}, result).get(test)
+            if third is not None and third.outcome is Outcome.PASSED:
+                result.unsafe.add(test)
+            else:
+                result.excluded[test] = (Excluded.FLAKY, "passes alone only now and then")
+        elif _same(first.get(test), second):
+            _order_dependent(pool, test, predecessors(test), task_ids, tick, result, _text(second))
+        else:
+            result.excluded[test] = (Excluded.FLAKY, "two runs alone differ")
+    return result
+
+
+def _order_dependent(
+    pool: Pool,
+    test: int,
+    before: tuple[int, ...],
+    task_ids: Iterator[int],
+    tick: Callable[[], None],
+    result: AloneResult,
+    why: str,
+) -> None:
+    needs = {test: before}
+    found = _serially(pool, [test], task_ids, tick, needs, result).get(test) if before else None
+    if found is not None and found.outcome is Outcome.PASSED:
+        result.needs[test] = before
+    else:
+        result.excluded[test] = (Excluded.ORDER, f"passes only after tests of other files: alone {why}")
+
+
+def _serially(
+    pool: Pool,
+    tests: Sequence[int],
+    task_ids: Iterator[int],
+    tick: Callable[[], None],
+    needs: Mapping[int, tuple[int, ...]],
+    result: AloneResult,
+) -> dict[int, Found]:
+    seen: dict[int, Found] = {}
+    for done in _each(pool, tests, task_ids, tick, needs, width=1):
+        result.cpu += done.cpu
+        result.reach.extend(done.reach)
+        seen.update((found.test, found) for found in done.found)
+    return seen
+
+
+def _each(
+    pool: Pool,
+    tests: Iterable[int],
+    task_ids: Iterator[int],
+    tick: Callable[[], None],
+    needs: Mapping[int, tuple[int, ...]],
+    width: int | None = None,
+) -> Iterator[TaskResult]:
+    tasks = (
+        Task(next(task_ids), Purpose.ALONE, (test,), ((test, needs[test]),) if test in needs else (), reach=True)
+        for test in tests
+    )
+    return pool.run(tasks, width=width, tick=tick)
+
+
+def _same(first: Found | None, second: Found | None) -> bool:
+    return (first.outcome if first else None) == (second.outcome if second else None)
+
+
+def _text(found: Found | None) -> str:
+    if found is None:
+        return "it does not run"
+    return f"{found.outcome.value}: {found.message or found.exception or 'no message'}"

@@ -1,0 +1,111 @@
+"""The fresh interpreter: the same suite once more, under another hash seed, with reach measured from the first import.
+
+``python -c "from pytest_killmatrix.clean.fresh import main; main()" SPEC`` with a pickled ``FreshSpec``.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_killmatrix.activation import interpreter
+from pytest_killmatrix.child.hygiene import settle_hypothesis
+from pytest_killmatrix.child.recollect import Identity
+from pytest_killmatrix.options import OBSERVED
+
+
+@dataclass(slots=True)
+class FreshSpec:
+    """What to run: pytest's arguments, the order of items, the files whose execution is measured (absolute)."""
+
+    sys_path: list[str]
+    arguments: list[str]
+    order: list[Identity]
+    files: list[str]
+    directory: str
+
+
+@dataclass(slots=True)
+class FreshResult:
+    """What was seen: by item index the outcome, by file and context the arcs, and pytest's exit status."""
+
+    exit_status: int
+    outcomes: dict[int, Any]
+    reach: dict[str, dict[str, list[tuple[int, int]]]]
+    error: str | None = None
+
+
+class _Private:
+    """Keeps the fresh run off the user's files and screen, and from running anywhere but here."""
+
+    def __init__(self, directory: Path, observer: Any) -> None:
+        self._directory = directory
+        self._observer = observer
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_load_initial_conftests(self, early_config: pytest.Config) -> None:
+        early_config.pluginmanager.register(self._observer, OBSERVED)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        option: Any = config.option
+        option.basetemp = str(self._directory / "fresh-base")
+        option.maxfail = 0
+        option.xmlpath = None
+        option.usepdb = option.trace = False
+        option.dist, option.tx, option.numprocesses = "no", [], None
+        config.pluginmanager.set_blocked("terminalprogress")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        settle_hypothesis(session.items)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        config = session.config
+        for plugin in list(config.pluginmanager.get_plugins()):
+            if type(plugin).__name__ in ("LogXML", "LFPlugin", "NFPlugin", "StepwisePlugin"):
+                config.pluginmanager.unregister(plugin)
+        cache = getattr(config, "cache", None)
+        if cache is not None:
+            cache.set = lambda key, value: None
+
+
+def main() -> None:
+    """Entry point of the fresh interpreter."""
+    directory = Path(sys.argv[1])
+    spec: FreshSpec = pickle.loads((directory / "fresh-spec").read_bytes())
+    from pytest_killmatrix.clean.tracing import read_contexts, tracer
+
+    data_file = directory / "fresh-reach"
+    cover = tracer(spec.files, data_file)
+    sys.path[:] = spec.sys_path
+    from pytest_killmatrix.clean.observer import CONTEXT, FILES, IMPORT, Observer, source_loaders
+
+    def switch(context: str) -> None:
+        cover.switch_context(context)
+        (directory / CONTEXT).write_text(context, encoding="utf-8")
+
+    observer = Observer(spec.order, switch)
+    cover.start()
+    switch(IMPORT)
+    interpreter.announce(interpreter.reach(str(directory / FILES), str(directory), None))
+    observer.watch_imports(source_loaders())
+    sys.argv = ["pytest", *spec.arguments]
+    try:
+        status = int(pytest.main(spec.arguments, plugins=[_Private(directory, observer)]))
+    finally:
+        cover.stop()
+        cover.save()
+    numbers = {item.nodeid: index for index, item in observer.items}
+    outcomes = {numbers[name]: seen for name, seen in observer.outcomes.observed.items() if name in numbers}
+    result = FreshResult(status, outcomes, read_contexts(data_file) if data_file.exists() else {})
+    (directory / "fresh-result").write_bytes(pickle.dumps(result))
+    sys.stdout.flush()
+    os._exit(0)

@@ -1,0 +1,179 @@
+"""Checks of the instrument in every run: a change that changes nothing kills nothing, one that raises is noticed."""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pytest_killmatrix.executor.pool import Found, Pool, TaskResult
+from pytest_killmatrix.executor.protocol import Purpose, Swap, Task
+from pytest_killmatrix.model import Build, Excluded, Mutant, Outcome
+from pytest_killmatrix.plan import Planned
+
+_LIFE_ATTEMPTS: Final = 10
+OK: Final = "ok"
+NOT_EXERCISED: Final = "not exercised"
+
+
+@dataclass(slots=True)
+class ControlResult:
+    """``noop_kills`` are faults of ours; ``unsafe`` tests fail beside themselves, ``excluded`` only in rows."""
+
+    noop_kills: dict[int, str] = field(default_factory=dict)
+    unsafe: set[int] = field(default_factory=set)
+    excluded: dict[int, tuple[Excluded, str]] = field(default_factory=dict)
+    routes: dict[str, str] = field(default_factory=dict)
+    lean: bool = True
+    cpu: float = 0.0
+
+
+class Controls:
+    """Runs the controls on a pool."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        builds: Sequence[Build],
+        mutants: Sequence[Mutant],
+        paths: Mapping[str, str],
+        loaded: Collection[str],
+        task_ids: Iterator[int],
+        needs: Mapping[int, tuple[int, ...]],
+        tick: Callable[[], None],
+    ) -> None:
+        self._pool = pool
+        self._builds = builds
+        self._mutants = mutants
+        self._paths = paths
+        self._loaded = loaded
+        self._ids = task_ids
+        self._needs = tuple(needs.items())
+        self._tick = tick
+        self.result = ControlResult()
+
+    def run(
+        self, usable: Sequence[int], width: int, plan: Sequence[Planned], files: Mapping[str, Sequence[int]]
+    ) -> None:
+        """Noop on every route that is in use, then life."""
+        swapped = [planned for planned in plan if planned.tests and not planned.recollect]
+        collected = sorted({file for planned in plan if planned.tests for file in planned.recollect})
+        noop = self._noop_swaps()
+        if swapped:
+            self._noop("swap", usable, noop, (), (), width)
+            self._compare_lean(usable, noop)
+        if collected:
+            tests = sorted({test for file in collected for test in files.get(file, ()) if test in set(usable)})
+            self._noop("collection", tests, noop, tuple(collected), tuple(tests), width)
+        self.result.routes.setdefault("swap", NOT_EXERCISED)
+        self.result.routes.setdefault("collection", NOT_EXERCISED)
+        if swapped and self.result.routes["swap"] == OK:
+            self._life(swapped)
+
+    def _noop_swaps(self) -> tuple[Swap, ...]:
+        seen: dict[tuple[str, int, bytes], Swap] = {}
+        for mutant, build in zip(self._mutants, self._builds, strict=True):
+            path = self._paths[mutant.path]
+            for code in build.codes:
+                seen.setdefault((path, code.line, code.original), Swap(path, code.line, code.original, code.original))
+        return tuple(seen.values())
+
+    def _noop(
+        self,
+        route: str,
+        tests: Sequence[int],
+        swaps: tuple[Swap, ...],
+        recollect: tuple[str, ...],
+        recollected: tuple[int, ...],
+        width: int,
+    ) -> None:
+        def task(wanted: Iterable[int]) -> Task:
+            return Task(
+                next(self._ids), Purpose.NOOP, tuple(wanted), self._needs, swaps, None, recollect, recollected
+            )  # fmt: skip
+
+        live = [test for test in tests if test not in self.result.excluded]
+        beside = [test for test in live if test not in self.result.unsafe]
+        suspects = self._differing([task(beside) for _ in range(width)], width)
+        for test in sorted(suspects):
+            if width > 1 and not self._differing([task([test])], 1):
+                in_row = self._differing([task(beside)], 1)
+                if test in in_row:
+                    self.result.excluded[test] = (Excluded.ORDER, f"fails after some of the others: {in_row[test]}")
+                else:
+                    self.result.unsafe.add(test)
+            elif not self._differing([task([test])], 1):
+                self.result.excluded[test] = (Excluded.ORDER, f"fails after some of the others: {suspects[test]}")
+            else:
+                self.result.noop_kills[test] = suspects[test]
+        self.result.routes[route] = "failed" if self.result.noop_kills else OK
+
+    def _compare_lean(self, usable: Sequence[int], noop: tuple[Swap, ...]) -> None:
+        """What the full path passes, the lean path must pass too, or it is not used in this session."""
+        bad = self.result.unsafe | set(self.result.excluded) | set(self.result.noop_kills)
+        tests = tuple(test for test in usable if test not in bad)
+        task = Task(next(self._ids), Purpose.NOOP, tests, self._needs, noop, lean=True)
+        self.result.lean = not self._differing([task], 1)
+
+    def _differing(self, tasks: Sequence[Task], width: int) -> dict[int, str]:
+        different: dict[int, str] = {}
+        for result in self._pool.run(tasks, width=width, tick=self._tick):
+            self.result.cpu += result.cpu
+            broken = result.fault or result.obstacle
+            found = {cell.test: cell for cell in result.found}
+            for test in result.task.tests:
+                cell = found.get(test)
+                if cell is None or cell.outcome is not Outcome.PASSED:
+                    different[test] = _say(cell, broken)
+        return different
+
+    def _life(self, swapped: Sequence[Planned]) -> None:
+        """A function that raises must be noticed by at least one of the tests that reach it."""
+        tried: set[bytes] = set()
+        for planned in swapped:
+            swap = self._raising(planned)
+            if swap is None or swap.original in tried:
+                continue
+            tried.add(swap.original)
+            task = Task(next(self._ids), Purpose.LIFE, planned.tests, self._needs, (swap,))
+            for result in self._pool.run([task], tick=self._tick):
+                self.result.cpu += result.cpu
+                if _noticed(result):
+                    return
+            if len(tried) == _LIFE_ATTEMPTS:
+                break
+        if not tried:
+            self.result.routes["swap"] = NOT_EXERCISED
+        else:
+            self.result.routes["swap"] = "failed: no test noticed a function that raises"
+
+    def _raising(self, planned: Planned) -> Swap | None:
+        mutant, build = self._mutants[planned.mutant], self._builds[planned.mutant]
+        if not build.codes or self._paths[mutant.path] not in self._loaded:
+            return None
+        code = build.codes[-1]  # the innermost: an outer function may have run at import only
+        original = marshal.loads(code.original)
+        if original.co_freevars or original.co_flags & _GENERATORS:
+            return None
+        return Swap(self._paths[mutant.path], code.line, code.original, marshal.dumps(_raise.__code__))
+
+
+#: generators, coroutines and asynchronous generators: the setter of ``__code__`` wants their like
+_GENERATORS: Final = 0x20 | 0x80 | 0x200
+
+
+def _raise(*args: Any, **kwargs: Any) -> Any:
+    raise SystemError("killmatrix: life control")
+
+
+def _noticed(result: TaskResult) -> bool:
+    return any(cell.outcome.kills for cell in result.found)
+
+
+def _say(cell: Found | None, broken: str | None) -> str:
+    if broken is not None:
+        return broken.strip().rsplit("\n", 1)[-1]
+    if cell is None:
+        return "no outcome arrived"
+    return f"{cell.outcome.value}: {cell.message or cell.exception or 'no message'}"

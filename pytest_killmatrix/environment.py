@@ -1,0 +1,101 @@
+"""What a run was made in: commit, interpreter, and a fingerprint that says whether it may be resumed."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+_LEFT_OUT: Final = frozenset({"__pycache__", "node_modules"})
+
+
+def commit_of(root: Path) -> tuple[str | None, bool]:
+    """(commit, dirty) of the repository at ``root``; (None, False) outside git. Neither tree nor index is touched."""
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+
+    def ask(*words: str) -> str | None:
+        try:
+            done = subprocess.run(
+                ["git", *words], cwd=root, env=environment, capture_output=True, text=True, timeout=30, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    commit = ask("rev-parse", "HEAD")
+    return commit, bool(commit and ask("status", "--porcelain", "--untracked-files=no"))
+
+
+def platform_name() -> str:
+    """Operating system and processor, such as ``linux-x86_64``."""
+    return f"{sys.platform}-{platform.machine()}"
+
+
+def python_version() -> str:
+    """The running Python's version."""
+    return platform.python_version()
+
+
+def hash_seed() -> int | None:
+    """The hash seed, where one was set."""
+    text = os.environ.get("PYTHONHASHSEED", "")
+    return int(text) if text.isdigit() else None
+
+
+def file_hashes(root: Path, without: Iterable[Path] = ()) -> dict[str, str]:
+    """SHA-256 of every file below ``root`` that could matter: hidden folders, caches and environments left out."""
+    skip = {str(path) for path in without}
+    return {
+        str(path.relative_to(root)): _digest(path)
+        for path in _files(root)
+        if not any(str(path).startswith(other) for other in skip)
+    }
+
+
+def fingerprint(files: Mapping[str, str], options: Mapping[str, object], selection: Iterable[str]) -> str:
+    """One hash over sources, tests, configuration, options, environment and the tests selected."""
+    installed = sorted(
+        f"{distribution.metadata['Name']}=={distribution.version}"
+        for distribution in importlib.metadata.distributions()
+    )
+    facts = {
+        "files": dict(sorted(files.items())),
+        "options": dict(options),
+        "python": sys.version,
+        "platform": platform.platform(),
+        "installed": installed,
+        "selection": list(selection),
+        "hash_seed": hash_seed(),
+    }
+    return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and name not in _LEFT_OUT and not Path(folder, name, "pyvenv.cfg").is_file()
+        )
+        for name in sorted(names):
+            path = Path(folder, name)
+            if not name.startswith(".killmatrix") and not name.endswith((".pyc", ".pyo")) and path.is_file():
+                yield path
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        return f"unreadable: {error.errno}"
+    return digest.hexdigest()

@@ -1,0 +1,315 @@
+"""The controller's side: keeps the slots busy, reads what children wrote, ends those that outstay their budget."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, OBSTACLE, REACH
+from pytest_killmatrix.executor.protocol import Connection, Exited, Purpose, Started, Task
+from pytest_killmatrix.executor.slots import Slot
+from pytest_killmatrix.executor.zygote import BRANCH, KILL, RUN, STOP
+from pytest_killmatrix.model import Outcome, Phase
+
+_TICK: Final = 0.02
+_PATIENT_TIMEOUTS: Final = 3  # of one task; then its budget shrinks
+_SHRUNK_FACTOR: Final = 3.0
+_SHRUNK_FLOOR: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One test's outcome as a child sent it, or as its death says; ``child`` counts the children of the task."""
+
+    test: int
+    outcome: Outcome
+    phase: Phase
+    exception: str | None
+    message: str | None
+    raised_at: str | None
+    seconds: float
+    flags: tuple[str, ...]
+    entered: bool
+    evaluated: bool
+    child: int = 0
+    reason: str | None = None
+    shared: bool = False
+
+
+@dataclass(slots=True)
+class TaskResult:
+    """Everything that came of one task, however many children it took."""
+
+    task: Task
+    found: list[Found] = field(default_factory=list)
+    obstacle: str | None = None
+    fault: str | None = None
+    collected: tuple[bool, bool] | None = None
+    reach: list[tuple[int, str, list[tuple[int, int]]]] = field(default_factory=list)
+    cpu: float = 0.0
+    children: int = 0
+    timeouts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a child may use: seconds a test (by index), seconds for collecting files again, bytes of growth."""
+
+    budget: Callable[[int], float]
+    clean: Callable[[int], float]
+    collect: float
+    memory: int
+
+
+@dataclass(slots=True)
+class _Running:
+    result: TaskResult
+    task: Task  # what this child does: the result's task or the rest of it
+    pid: int = 0
+    killed: str | None = None
+    ended: bool = False
+
+
+class PoolBroken(Exception):
+    """The zygote is gone."""
+
+
+class Pool:
+    """Runs tasks in the children of one zygote; ``run`` gives each task's result as soon as it is complete."""
+
+    def __init__(self, control: socket.socket, slots: list[Slot], limits: Limits) -> None:
+        self._connection = Connection(control)
+        self._slots = slots
+        self.limits = limits
+        self._running: dict[int, _Running] = {}
+        self._queue: deque[_Running] = deque()
+        self.zygote: int = 0
+        self.zygote_cpu = 0.0
+        self.zygote_peak = 0
+        self.largest_child = 0
+        self._page = os.sysconf("SC_PAGE_SIZE")
+        self._memory_base = 0
+
+    def run(
+        self, tasks: Iterable[Task], width: int | None = None, tick: Callable[[], None] = lambda: None
+    ) -> Iterator[TaskResult]:
+        """Run tasks on at most ``width`` slots at once; more may be added with ``add`` while results are taken."""
+        source = iter(tasks)
+        free = deque(range(min(width or len(self._slots), len(self._slots))))
+        exhausted = False
+        while True:
+            while free:
+                if self._queue:
+                    running = self._queue.popleft()
+                elif not exhausted and (task := next(source, None)) is not None:
+                    running = _Running(TaskResult(task), task)
+                else:
+                    exhausted = not self._queue
+                    break
+                slot = free.popleft()
+                self._running[slot] = running
+                running.result.children += 1
+                self._send((RUN, slot, running.task))
+            if not self._running:
+                return
+            for slot in self._wait():
+                free.append(slot)
+                running = self._running.pop(slot)
+                rest = self._after_death(running, slot)
+                if rest is not None:
+                    self._queue.appendleft(_Running(running.result, rest))
+                else:
+                    yield running.result
+                    exhausted = False  # the caller may have added to the source
+            tick()
+
+    def add(self, task: Task) -> None:
+        """Run one more task before the rest."""
+        self._queue.append(_Running(TaskResult(task), task))
+
+    def branch(self) -> None:
+        """Have the zygote fork its second one (the pool on the other connection talks to that)."""
+        self._send((BRANCH,))
+
+    def stop(self) -> None:
+        """End the zygote and its children; what it used is noted."""
+        for slot in list(self._running):
+            with contextlib.suppress(PoolBroken):
+                self._send((KILL, slot))
+        try:
+            self._send((STOP,))
+            deadline = time.monotonic() + 5
+            while time.monotonic() < deadline:
+                if not select.select([self._connection.socket], [], [], 0.5)[0]:
+                    continue
+                messages = self._connection.receive()
+                if messages is None:
+                    break
+                for message in messages:
+                    if isinstance(message, tuple) and message[0] == STOP:
+                        _, self.zygote_cpu, self.zygote_peak = message
+        except PoolBroken:
+            pass
+        if self._running and self.zygote:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.zygote, signal.SIGKILL)
+        self._connection.socket.close()
+
+    # -- what happens ----------------------------------------------------------------------------------------------
+
+    def _send(self, message: Any) -> None:
+        try:
+            self._connection.send(message)
+        except OSError as error:
+            raise PoolBroken("the process that forks the tests is gone") from error
+
+    def _wait(self) -> list[int]:
+        """One tick: read the logs, look at clocks and memory, return the slots whose child has ended."""
+        ready, _, _ = select.select([self._connection.socket], [], [], _TICK)
+        ended = []
+        if ready:
+            messages = self._connection.receive()
+            if messages is None:
+                raise PoolBroken("the process that forks the tests is gone")
+            for message in messages:
+                if isinstance(message, Exited):
+                    ended.append(message.slot)
+                    running = self._running[message.slot]
+                    running.result.cpu += message.cpu
+                    self.largest_child = max(self.largest_child, message.peak)
+                    if running.killed is None and message.status:
+                        running.killed = _death(message.status)
+                elif isinstance(message, Started):
+                    self._running[message.slot].pid = message.pid
+                elif isinstance(message, int):
+                    self.zygote = message
+        now = time.monotonic()
+        for slot, running in self._running.items():
+            self._read(running, slot)
+            if slot not in ended and running.killed is None:
+                self._police(running, slot, now)
+        return ended
+
+    def _read(self, running: _Running, slot: int) -> None:
+        for kind, task, *rest in self._slots[slot].read():
+            if task != running.task.id:
+                continue
+            result = running.result
+            if kind == CELL:
+                test, outcome, phase, exception, message, raised_at, seconds, flags, entered, evaluated, shared = rest
+                result.found.append(
+                    Found(
+                        test, Outcome(outcome), Phase(phase), exception, message, raised_at, seconds, flags, entered,
+                        evaluated, result.children - 1, None, shared,
+                    )
+                )  # fmt: skip
+            elif kind == REACH:
+                result.reach.append((rest[0], rest[1], rest[2]))
+            elif kind == COLLECTED:
+                result.collected = (rest[0], rest[1])
+            elif kind == OBSTACLE:
+                result.obstacle, running.ended = rest[0], True
+            elif kind == FAULT:
+                result.fault, running.ended = rest[0], True
+            elif kind == END:
+                running.ended = True
+
+    def _police(self, running: _Running, slot: int, now: float) -> None:
+        current = self._slots[slot].current()
+        if current is not None:
+            test, started = current
+            if now - started > self._budget(running, test):
+                running.killed = "timeout"
+                self._send((KILL, slot))
+                return
+        if self.limits.memory and running.pid:
+            used = self._resident(running.pid)
+            if not self._memory_base:
+                self._memory_base = self._resident(self.zygote)
+            if used - self._memory_base > self.limits.memory:
+                running.killed = "memory"
+                self._send((KILL, slot))
+
+    def _budget(self, running: _Running, test: int) -> float:
+        if test < 0:
+            return self.limits.collect
+        if running.result.timeouts >= _PATIENT_TIMEOUTS:
+            return max(_SHRUNK_FACTOR * self.limits.clean(test), _SHRUNK_FLOOR)
+        return self.limits.budget(test)
+
+    def _resident(self, pid: int) -> int:
+        try:
+            with open(f"/proc/{pid}/statm", "rb") as file:
+                return int(file.read().split()[1]) * self._page
+        except (OSError, IndexError):
+            return 0
+
+    def _after_death(self, running: _Running, slot: int) -> Task | None:
+        """Book what a death means; the tests that are still to run, if any."""
+        self._read(running, slot)
+        current = self._slots[slot].current()
+        self._slots[slot].idle()
+        if running.ended:
+            return None
+        result, task = running.result, running.task
+        done = {found.test for found in result.found}
+        if current is not None and current[0] not in done:
+            test, started = current
+            seconds = time.monotonic() - started
+            if test < 0:
+                return self._collection_died(running, seconds)
+            for lost in {test} & set(task.tests) | task.dependents(test):
+                if lost not in done:
+                    result.found.append(self._dead(running, lost, seconds, Phase.CALL))
+                    done.add(lost)
+        rest = tuple(test for test in task.tests if test not in done)
+        if not rest:
+            return None
+        if len(rest) == len(task.tests) and current is None:
+            result.fault = f"the child ended before its first test ({running.killed or 'no reason given'})"
+            return None
+        return replace(task, tests=rest)
+
+    def _collection_died(self, running: _Running, seconds: float) -> Task | None:
+        """Collecting again hung or died: that is the outcome of every test of those files."""
+        result, task = running.result, running.task
+        recollected = set(task.recollected)
+        for test in task.tests:
+            if test in recollected:
+                result.found.append(self._dead(running, test, seconds, Phase.COLLECT))
+        rest = tuple(test for test in task.tests if test not in recollected)
+        return replace(task, tests=rest, recollect=(), recollected=()) if rest else None
+
+    def _dead(self, running: _Running, test: int, seconds: float, phase: Phase) -> Found:
+        result, slot_child = running.result, running.result.children - 1
+        if running.killed == "timeout":
+            flags = ("budget_reduced",) if result.timeouts >= _PATIENT_TIMEOUTS else ()
+            result.timeouts += 1
+            message = f"did not end within {seconds:.1f} s"
+            return Found(test, Outcome.TIMEOUT, phase, None, message, None, seconds, flags, True, True, slot_child)
+        reason = "memory" if running.killed == "memory" else None
+        message = "used too much memory" if reason else f"the process died ({running.killed or 'exit status 0'})"
+        return Found(test, Outcome.CRASH, phase, None, message, None, seconds, (), True, True, slot_child, reason)
+
+
+def is_control(task: Task) -> bool:
+    """Whether the task checks the instrument rather than a mutant."""
+    return task.purpose in (Purpose.NOOP, Purpose.LIFE)
+
+
+def _death(status: int) -> str:
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return f"exit status {code}"
+    try:
+        return f"signal {signal.Signals(-code).name}"
+    except ValueError:
+        return f"signal {-code}"

@@ -1,0 +1,126 @@
+"""What the controller, the zygote and its children say to each other."""
+
+from __future__ import annotations
+
+import enum
+import pickle
+import socket
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+_LENGTH = struct.Struct("=I")
+
+
+class Purpose(str, enum.Enum):
+    """Why a child runs; the phase its CPU time is booked on follows from it."""
+
+    ROW = "row"
+    CONFIRM = "confirm"
+    NOOP = "noop"
+    LIFE = "life"
+    ALONE = "alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """A mutant as bytes: what stands in the file at ``path`` from ``start`` to ``end`` becomes ``text``."""
+
+    path: str
+    start: int
+    end: int
+    text: bytes
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """One live code object to replace: ``original`` and ``mutant`` are ``marshal`` bytes."""
+
+    path: str
+    line: int
+    original: bytes
+    mutant: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One child's work: make a mutant live, run tests in order, write a record for each.
+
+    ``tests`` are the indexes of the collected items whose outcome is wanted; ``needs`` says which others have to run
+    before some of them (order-dependent tests); all run in the order of collection.
+    ``recollect`` names test files (relative to rootdir) to collect again once the mutant is live, ``recollected`` the
+    tests of theirs.
+    """
+
+    id: int
+    purpose: Purpose
+    tests: tuple[int, ...]
+    needs: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    swaps: tuple[Swap, ...] = ()
+    splice: Splice | None = None
+    recollect: tuple[str, ...] = ()
+    recollected: tuple[int, ...] = ()
+    reach: bool = False
+    lean: bool = False
+
+    def order(self) -> list[int]:
+        """Every test to run, in order."""
+        wanted = set(self.tests)
+        for test, before in self.needs:
+            if test in wanted:
+                wanted.update(before)
+        return sorted(wanted)
+
+    def dependents(self, test: int) -> set[int]:
+        """The wanted tests that cannot run unless ``test`` did before them."""
+        return {other for other, before in self.needs if test in before and other in self.tests}
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A child began in this slot."""
+
+    slot: int
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """A child ended: its wait status, CPU seconds and peak memory in bytes."""
+
+    slot: int
+    status: int
+    cpu: float
+    peak: int
+
+
+@dataclass(slots=True)
+class Connection:
+    """Length-prefixed pickles over a stream socket."""
+
+    socket: socket.socket
+    buffer: bytearray = field(default_factory=bytearray)
+
+    def send(self, message: Any) -> None:
+        """Send one message whole."""
+        data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+        self.socket.sendall(_LENGTH.pack(len(data)) + data)
+
+    def receive(self) -> list[Any] | None:
+        """Every message that has arrived, after one read; None when the other end is gone."""
+        try:
+            data = self.socket.recv(1 << 16)
+        except ConnectionResetError:
+            return None
+        if not data:
+            return None
+        self.buffer += data
+        messages = []
+        while len(self.buffer) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self.buffer)
+            if len(self.buffer) < _LENGTH.size + length:
+                break
+            messages.append(pickle.loads(self.buffer[_LENGTH.size : _LENGTH.size + length]))
+            del self.buffer[: _LENGTH.size + length]
+        return messages

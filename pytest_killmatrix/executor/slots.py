@@ -1,0 +1,105 @@
+"""Memory that a child and the controller share, one block a slot.
+
+A child writes what it finds into its slot's log without a system call; what it wrote survives its death, so a verdict
+that was reached is never lost and one that was not reached is never there. The block is a mapped file, so that forked
+workers and child interpreters of a test reach the marks too.
+"""
+
+from __future__ import annotations
+
+import marshal
+import mmap
+import os
+import struct
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+ENTERED: Final = 0
+EVALUATED: Final = 1
+
+_HEADER: Final = 64
+_SIZE: Final = 1 << 22
+_TAIL: Final = 8  # bytes ever written to the log
+_HEAD: Final = 16  # bytes ever consumed
+_CURRENT: Final = 24  # the running test plus one, 0 between tests
+_STARTED: Final = 32  # when it started, seconds of the monotonic clock
+_COUNTER = struct.Struct("=Q")
+_CLOCK = struct.Struct("=d")
+_LENGTH = struct.Struct("=I")
+
+
+class Slot:
+    """One slot's shared block: marks, the running test, and a log of records."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with open(path, "w+b") as file:
+            file.truncate(_HEADER + _SIZE)
+            self.memory = mmap.mmap(file.fileno(), _HEADER + _SIZE)
+
+    # -- the child's side ------------------------------------------------------------------------------------------
+
+    def begin(self, test: int, *, _now: Callable[[], float] = time.monotonic) -> None:
+        """A test starts: clear the marks, note which and when (the clock is bound early: tests freeze it)."""
+        memory = self.memory
+        memory[0] = memory[1] = memory[2] = 0
+        _CLOCK.pack_into(memory, _STARTED, _now())
+        _COUNTER.pack_into(memory, _CURRENT, test + 1)
+
+    def marks(self) -> tuple[bool, bool]:
+        """(entered, evaluated) since the last ``begin``."""
+        return bool(self.memory[ENTERED]), bool(self.memory[EVALUATED])
+
+    def write(self, record: tuple[Any, ...], *, _sleep: Callable[[float], None] = time.sleep) -> None:
+        """Append a record of plain values; waits while the controller is a full log behind."""
+        data = marshal.dumps(record)
+        data = _LENGTH.pack(len(data)) + data
+        tail = self._read(_TAIL)
+        while tail + len(data) - self._read(_HEAD) > _SIZE:
+            _sleep(0.001)
+        at = tail % _SIZE
+        first = min(len(data), _SIZE - at)
+        self.memory[_HEADER + at : _HEADER + at + first] = data[:first]
+        if first < len(data):
+            self.memory[_HEADER : _HEADER + len(data) - first] = data[first:]
+        _COUNTER.pack_into(self.memory, _TAIL, tail + len(data))
+
+    def idle(self) -> None:
+        """No test is running."""
+        _COUNTER.pack_into(self.memory, _CURRENT, 0)
+
+    # -- the controller's side -------------------------------------------------------------------------------------
+
+    def current(self) -> tuple[int, float] | None:
+        """The running test and its start on the monotonic clock, or None between tests."""
+        test = self._read(_CURRENT)
+        started: float = _CLOCK.unpack_from(self.memory, _STARTED)[0]
+        return (test - 1, started) if test else None
+
+    def read(self) -> list[tuple[Any, ...]]:
+        """Every record written since the last call, in order."""
+        records = []
+        head, tail = self._read(_HEAD), self._read(_TAIL)
+        while head < tail:
+            (length,) = _LENGTH.unpack(self._copy(head, _LENGTH.size))
+            records.append(marshal.loads(self._copy(head + _LENGTH.size, length)))
+            head += _LENGTH.size + length
+        _COUNTER.pack_into(self.memory, _HEAD, head)
+        return records
+
+    def close(self) -> None:
+        """Unmap the block and remove its file."""
+        self.memory.close()
+        os.unlink(self.path)
+
+    def _read(self, offset: int) -> int:
+        value: int = _COUNTER.unpack_from(self.memory, offset)[0]
+        return value
+
+    def _copy(self, position: int, length: int) -> bytes:
+        at = position % _SIZE
+        first = min(length, _SIZE - at)
+        data = self.memory[_HEADER + at : _HEADER + at + first]
+        return data if first == length else data + self.memory[_HEADER : _HEADER + length - first]

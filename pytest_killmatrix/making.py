@@ -1,0 +1,394 @@
+"""From a forked zygote to a stored matrix, in seven steps; ``Maker.make`` reads top to bottom."""
+
+from __future__ import annotations
+
+import datetime
+import fnmatch
+import itertools
+import time
+import tokenize
+import uuid
+from pathlib import Path
+from typing import Any, Final
+
+from pytest_killmatrix import environment
+from pytest_killmatrix.clean import rerun
+from pytest_killmatrix.clean.alone import AloneResult, run_alone
+from pytest_killmatrix.clean.fresh import FreshResult, FreshSpec
+from pytest_killmatrix.clean.judging import clean_tests, exclude_differing
+from pytest_killmatrix.clean.observer import test_context
+from pytest_killmatrix.clean.tracing import read_children
+from pytest_killmatrix.controls import Controls
+from pytest_killmatrix.executor.launch import Launched
+from pytest_killmatrix.executor.pool import Limits
+from pytest_killmatrix.generate import FileError, FileMutants, GenerationError, Spec, generate
+from pytest_killmatrix.matrix import Done, Matrix, Subjects
+from pytest_killmatrix.model import Build, Mutant, RunInfo, Status, Test
+from pytest_killmatrix.plan import Planned, plan_mutant
+from pytest_killmatrix.prepared import Prepared, Stop, Written
+from pytest_killmatrix.reach import ReachMap
+from pytest_killmatrix.report.narrator import Narrator
+from pytest_killmatrix.report.thresholds import unmet
+from pytest_killmatrix.session import own_cpu
+from pytest_killmatrix.store.errors import StoreError
+from pytest_killmatrix.store.reader import Reader
+from pytest_killmatrix.store.writer import Sidecar
+
+_FAILED: Final = 1
+_OUR_FAULT: Final = 3
+_USAGE: Final = 4
+_NOTHING: Final = 5
+_FRESH_PATIENCE: Final = 30.0  # times the first run's wall time, beside a minute
+_FLUSH_EVERY: Final = 1.0
+
+
+class Maker:
+    """Makes one kill matrix and stores it."""
+
+    def __init__(self, prepared: Prepared, launched: Launched, terminal: Any) -> None:
+        self.prepared = prepared
+        self.settings = prepared.settings
+        self.launched = launched
+        self.narrator = Narrator(terminal)
+        self.cpu = dict.fromkeys(("clean", "generate", "swap", "collection", "static", "confirm"), 0.0)
+        self.info = RunInfo(
+            id=uuid.uuid4().hex[:12],
+            started=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            python=environment.python_version(),
+            platform=environment.platform_name(),
+            hash_seed=environment.hash_seed(),
+            options=prepared.settings.deciding(),
+        )
+        self._started = time.monotonic()
+        self._ids = itertools.count(1)
+        self._flushed = 0.0
+        self._sidecar: Sidecar | None = None
+
+    def make(self) -> int:
+        """Make the matrix; the exit status that it alone would have."""
+        self.cpu["clean"] += self.prepared.loop_cpu
+        try:
+            with Sidecar.open(self.settings.sidecar) as sidecar:
+                self._sidecar = sidecar
+                return self._make(sidecar)
+        except StoreError as error:
+            raise Stop(f"no kill matrix: {error}", _USAGE) from error
+        finally:
+            self.narrator.clear()
+
+    def _make(self, sidecar: Sidecar) -> int:
+        if sidecar.notice:
+            self.info.notes.append(sidecar.notice)
+        files = environment.file_hashes(self.prepared.config.rootpath, without=[self.settings.sidecar])
+        self._generate()
+        self._run_clean()
+        self._plan()
+        run = self._store(sidecar, files)
+        self._control()
+        self._fill(sidecar, run)
+        self._note_changes(files)
+        return self._conclude(sidecar, run)
+
+    # -- 1. mutants ------------------------------------------------------------------------------------------------
+
+    def _generate(self) -> None:
+        """Make mutants in a process of its own."""
+        self.narrator.say("making mutants")
+        before = own_cpu()
+        chosen = self.prepared.targets.files
+        root = str(self.prepared.config.rootpath)
+        spec = Spec(root, list(chosen), self.settings.operators, self._extra())
+        self.mutants: list[Mutant] = []
+        self.builds: list[Build] = []
+        self.hashes: dict[str, str] = {}
+        try:
+            for record in generate(spec):
+                if isinstance(record, FileError):
+                    raise Stop(f"no kill matrix: {record.path}:{record.line}: {record.message}", _USAGE)
+                self._take_file(record)
+        except (ValueError, GenerationError) as error:
+            raise Stop(f"no kill matrix: {error}", _USAGE) from error
+        self.cpu["generate"] += own_cpu() - before
+        self.info.population = len(self.mutants)
+        if not self.mutants:
+            wanted = f" that match {', '.join(self.settings.mutants)}" if self.settings.mutants else ""
+            raise Stop(f"no kill matrix: no mutants{wanted} in {len(chosen)} file(s)", _NOTHING)
+
+    def _take_file(self, record: FileMutants) -> None:
+        if record.note:
+            self.info.notes.append(f"{record.path}: {record.note}")
+        self.hashes[record.path] = record.sha256
+        for mutant, build in zip(record.mutants, record.builds, strict=True):
+            if not self.settings.mutants or any(
+                mutant.key == wanted or fnmatch.fnmatchcase(mutant.key, wanted) for wanted in self.settings.mutants
+            ):
+                self.mutants.append(mutant)
+                self.builds.append(build)
+
+    def _extra(self) -> dict[str, list[tuple[str, list[Any]]]]:
+        hook: Any = self.prepared.config.hook.pytest_killmatrix_mutants
+        implementations = hook.get_hookimpls()
+        if not implementations:
+            return {}
+        extra: dict[str, list[tuple[str, list[Any]]]] = {}
+        for name, path in self.prepared.targets.files.items():
+            with tokenize.open(path) as file:
+                source = file.read()
+            for implementation in implementations:
+                arguments = {"path": name, "source": source}
+                made = implementation.function(*[arguments[argument] for argument in implementation.argnames])
+                extra.setdefault(name, []).append((implementation.plugin_name, list(made or ())))
+        return extra
+
+    # -- 2. clean runs and reach -----------------------------------------------------------------------------------
+
+    def _run_clean(self) -> None:
+        """The suite in a fresh interpreter, then each test alone: outcomes that must agree, and who reaches what."""
+        self.narrator.say("clean run in a fresh interpreter")
+        prepared = self.prepared
+        self.tests: list[Test] = clean_tests(prepared.items, prepared.identities, prepared.outcomes.observed)
+        fresh = self._fresh()
+        exclude_differing(self.tests, fresh.outcomes, self.settings.clean_runs)
+        self.reach = ReachMap()
+        for path, contexts in fresh.reach.items():
+            for context, arcs in contexts.items():
+                self.reach.add(path, context, arcs)
+        limits = Limits(
+            lambda test: self.settings.budget(self.tests[test].seconds) if test >= 0 else 60.0,
+            lambda test: self.tests[test].seconds,
+            max(self.settings.factor * prepared.collected_in, 5.0),
+            self.settings.memory,
+        )
+        self.pool = self.launched.pool(limits)
+        alone = self._alone(limits) if self.settings.alone else AloneResult()
+        for path, contexts in read_children(self.launched.temporary).items():
+            for context, arcs in contexts.items():
+                self.reach.add(path, context, arcs)
+        self.needs = alone.needs
+        self.unsafe = set(alone.unsafe)
+        for index, (why, message) in alone.excluded.items():
+            self.tests[index].excluded, self.tests[index].message = why, message
+        for index in alone.needs:
+            self.tests[index].needs_predecessors = True
+
+    def _fresh(self) -> FreshResult:
+        prepared = self.prepared
+        spec = FreshSpec(
+            prepared.sys_path,
+            rerun.arguments(prepared.config),
+            prepared.identities,
+            [str(path) for path in prepared.targets.files.values()],
+            str(self.launched.temporary),
+        )
+        running = rerun.start(prepared.config, spec)
+        try:
+            wall = sum(test.seconds for test in self.tests) + prepared.collected_in
+            result = running.wait(60 + _FRESH_PATIENCE * wall, self.narrator.tick)
+        except rerun.FreshRunFailed as error:
+            raise Stop(f"no kill matrix: {error}", _OUR_FAULT) from error
+        finally:
+            running.kill()
+        self.cpu["clean"] += running.cpu
+        return result
+
+    def _alone(self, limits: Limits) -> AloneResult:
+        self.pool.branch()
+        reach_pool = self.launched.reach_pool(
+            Limits(lambda test: 10 * limits.budget(test), limits.clean, limits.collect, limits.memory)
+        )
+        usable = sum(1 for test in self.tests if test.excluded is None)
+        self.narrator.say("each test alone", usable)
+        result = run_alone(
+            reach_pool,
+            self.tests,
+            self._predecessors,
+            self._ids,
+            self.narrator.tick,
+            self.narrator.advance,
+        )
+        reach_pool.stop()
+        self.cpu["clean"] += result.cpu + reach_pool.zygote_cpu
+        for test, path, arcs in result.reach:
+            self.reach.add(path, test_context(test), arcs)
+        return result
+
+    def _predecessors(self, index: int) -> tuple[int, ...]:
+        """The tests of the same file that run before this one."""
+        file = self.tests[index].path
+        return tuple(
+            other for other in range(index) if self.tests[other].path == file and self.tests[other].excluded is None
+        )
+
+    # -- 3. plan ---------------------------------------------------------------------------------------------------
+
+    def _plan(self) -> None:
+        prepared = self.prepared
+        self.file_tests: dict[str, list[int]] = {}
+        for index, item in enumerate(prepared.items):
+            self.file_tests.setdefault(item.nodeid.split("::", 1)[0], []).append(index)
+        paths = {name: str(path) for name, path in prepared.targets.files.items()}
+        self.plan: list[Planned] = [
+            plan_mutant(
+                index,
+                mutant,
+                build,
+                self.reach.contexts(paths[mutant.path], mutant),
+                self.tests,
+                self.file_tests,
+                prepared.followers,
+                paths[mutant.path] in prepared.loaded,
+                self.settings.static == "skip",
+            )
+            for index, (mutant, build) in enumerate(zip(self.mutants, self.builds, strict=True))
+        ]
+        self.subjects = Subjects(
+            self.mutants,
+            self.builds,
+            paths,
+            self.hashes,
+            {name: _encoding(path) for name, path in prepared.targets.files.items()},
+            self.needs,
+            self.unsafe,
+            prepared.wide,
+            self.file_tests,
+        )
+
+    # -- 4. the sidecar --------------------------------------------------------------------------------------------
+
+    def _store(self, sidecar: Sidecar, files: dict[str, str]) -> int:
+        """Open a run, or go on with an interrupted one that was made of exactly the same."""
+        root = self.prepared.config.rootpath
+        self.info.commit, self.info.dirty = environment.commit_of(root)
+        self.info.fingerprint = environment.fingerprint(
+            {**files, **self.hashes}, self.info.options, (str(name) for name in self.prepared.identities)
+        )
+        found = None if self.settings.fresh else sidecar.find_resumable(self.info.fingerprint)
+        self.finished: dict[int, Status] = {}
+        if found is None:
+            run = sidecar.begin_run(self.info)
+            sidecar.add_mutants(run, self.mutants)
+        else:
+            run = found
+            self.finished = {
+                index: status
+                for index, status in sidecar.finished_mutants(run).items()
+                if self.plan[index].status is None
+            }
+            self.info.id = sidecar.info_of(run).id
+            if self.finished:
+                self.info.notes.append(f"resumed: {len(self.finished):,} mutants were judged before the interruption")
+        for planned in self.plan:
+            if planned.status is not None:
+                sidecar.add_reach(run, planned.mutant, planned.reached_by)
+                sidecar.set_status(run, planned.mutant, planned.status, planned.reason)
+        sidecar.add_tests(run, self.tests)
+        self.prepared.written = Written(self.settings.sidecar, run)
+        return run
+
+    # -- 5. controls -----------------------------------------------------------------------------------------------
+
+    def _control(self) -> None:
+        """The instrument checks itself before it judges."""
+        self.narrator.say("controls")
+        usable = [index for index, test in enumerate(self.tests) if test.excluded is None]
+        controls = Controls(
+            self.pool,
+            self.builds,
+            self.mutants,
+            self.subjects.paths,
+            self.prepared.loaded,
+            self._ids,
+            self.needs,
+            self.narrator.tick,
+        )
+        beside = [index for index in usable if index not in self.unsafe]
+        controls.run(beside, self.settings.workers, self.plan, self.file_tests)
+        result = controls.result
+        self.cpu["confirm"] += result.cpu
+        self.unsafe |= result.unsafe
+        for index, (why, message) in result.excluded.items():
+            self.tests[index].excluded, self.tests[index].message = why, message
+        for index in self.unsafe:
+            self.tests[index].parallel_safe = False
+        if result.excluded:
+            self._plan()
+        self.lean = result.lean
+        if not result.lean:
+            self.info.notes.append("some tests differ without pytest's full protocol: every cell took the full one")
+        self.info.routes = {**result.routes, "static": "not exercised", "subprocess": "not exercised"}
+        self.info.noop_kills = [f"{self.tests[test].nodeid}: {why}" for test, why in result.noop_kills.items()]
+
+    # -- 6. the matrix ---------------------------------------------------------------------------------------------
+
+    def _fill(self, sidecar: Sidecar, run: int) -> None:
+        """Run every mutant that needs running, and store each as soon as it is judged."""
+        sidecar.add_tests(run, self.tests)
+        todo = [planned for planned in self.plan if planned.mutant not in self.finished]
+        runnable = [planned for planned in todo if planned.status is None]
+        self.narrator.cells(sum(len(planned.tests) for planned in runnable))
+        matrix = Matrix(
+            self.pool, self.subjects, self.settings.isolation == "test", not self.settings.alone, self.lean, self._ids
+        )
+
+        def tick() -> None:
+            self.narrator.tick()
+            now = time.monotonic()
+            if now - self._flushed > _FLUSH_EVERY:
+                self._flushed = now
+                sidecar.flush()
+
+        before = own_cpu()
+        for done in matrix.run(todo, tick, lambda planned: self.narrator.advance(len(planned.tests))):
+            _write(sidecar, run, done)
+        sidecar.flush()
+        controller = own_cpu() - before
+        self.launched.close()
+        for phase, seconds in matrix.cpu.items():
+            self.cpu[phase] += seconds
+        self.cpu["swap"] += controller + self.pool.zygote_cpu
+
+    def _note_changes(self, before: dict[str, str]) -> None:
+        after = environment.file_hashes(self.prepared.config.rootpath, without=[self.settings.sidecar])
+        changed = sorted(name for name in before if after.get(name) != before[name])
+        if changed:
+            more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
+            self.info.notes.append(
+                f"files of the project changed during the run: {', '.join(changed[:5])}{more}; "
+                "what was judged after the change is not to be trusted"
+            )
+
+    # -- 7. the end ------------------------------------------------------------------------------------------------
+
+    def _conclude(self, sidecar: Sidecar, run: int) -> int:
+        self.info.seconds = time.monotonic() - self._started
+        self.info.cpu = {**self.cpu, "total": sum(self.cpu.values())}
+        self.info.notes.extend(self.prepared.notes)
+        self.info.notes.append(
+            f"largest process that forks: {self.pool.zygote_peak / 2**20:.0f} MB, "
+            f"largest child: {self.pool.largest_child / 2**20:.0f} MB"
+        )
+        sidecar.update_run(run, self.info)
+        with Reader(self.settings.sidecar, run) as reader:
+            judged = reader.score()
+        failures = unmet(self.settings, judged)
+        self.info.notes.extend(failures)
+        sidecar.finish_run(run, self.info)
+        if self.info.noop_kills or any(state.startswith("failed") for state in self.info.routes.values()):
+            return _OUR_FAULT
+        if failures:
+            return _FAILED
+        return 0 if judged.detection.denominator else _NOTHING
+
+
+def _write(sidecar: Sidecar, run: int, done: Done) -> None:
+    sidecar.drop_cells(run, done.mutant)  # those of an interrupted run's half-judged mutant
+    sidecar.add_reach(run, done.mutant, done.reached_by)
+    for cell in done.cells:
+        sidecar.add_cell(run, cell)
+    sidecar.set_status(run, done.mutant, done.status, done.reason)
+
+
+def _encoding(path: Path) -> str:
+    with open(path, "rb") as file:
+        encoding, _ = tokenize.detect_encoding(file.readline)
+    return "utf-8" if encoding == "utf-8-sig" else encoding

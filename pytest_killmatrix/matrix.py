@@ -1,0 +1,299 @@
+"""Runs the plan: rows, then whatever has to be run again before a cell may be believed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pytest_killmatrix.analysis.status import status_of
+from pytest_killmatrix.child.records import UNOBSERVED
+from pytest_killmatrix.executor.pool import Found, Pool, TaskResult
+from pytest_killmatrix.executor.protocol import Purpose, Splice, Swap, Task
+from pytest_killmatrix.model import Build, Cell, Isolation, Mutant, Outcome, Phase, Route, Status
+from pytest_killmatrix.plan import Planned
+from pytest_killmatrix.rows import RowReading, agrees, chunks, deciding_timeouts, read_row, to_confirm
+
+_MOST_RECHECKS: Final = 3
+
+
+@dataclass(slots=True)
+class Job:
+    """One mutant on its way to a status."""
+
+    planned: Planned
+    apart: tuple[int, ...] = ()  # tests that may not run beside others
+    cells: dict[int, Found] = field(default_factory=dict)
+    alone: set[int] = field(default_factory=set)
+    confirmed: dict[int, bool] = field(default_factory=dict)
+    unreached: set[int] = field(default_factory=set)
+    outstanding: int = 0
+    entered: bool = False
+    evaluated: bool = False
+    isolated: bool = False
+    not_live: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A mutant's result: its status, why, its cells, and the tests that turned out to reach it."""
+
+    mutant: int
+    status: Status
+    reason: str | None
+    cells: tuple[Cell, ...]
+    reached_by: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """What the matrix is made over; indexes into ``mutants`` and the collected items are used throughout."""
+
+    mutants: Sequence[Mutant]
+    builds: Sequence[Build]
+    paths: Mapping[str, str]
+    hashes: Mapping[str, str]
+    encodings: Mapping[str, str]
+    needs: Mapping[int, tuple[int, ...]]
+    unsafe: Collection[int]
+    wide: Collection[int]
+    file_tests: Mapping[str, Sequence[int]]
+
+    def splice(self, mutant: Mutant) -> Splice:
+        """The mutant as a change to its file's bytes."""
+        text = mutant.replacement.encode(self.encodings[mutant.path])
+        return Splice(self.paths[mutant.path], mutant.start, mutant.end, text, self.hashes[mutant.path])
+
+
+class Matrix:
+    """Feeds the pool and turns results into ``Done``; ``cpu`` is by phase, in seconds."""
+
+    def __init__(
+        self, pool: Pool, subjects: Subjects, isolate: bool, provisional: bool, lean: bool, task_ids: Iterator[int]
+    ) -> None:
+        self._pool = pool
+        self._subjects = subjects
+        self._isolate = isolate
+        self._provisional = provisional  # no alone runs were made, so no kill is above doubt
+        self._lean = lean
+        self._ids = task_ids
+        self._jobs: dict[int, tuple[Job, str]] = {}
+        self._serial: list[Job] = []
+        self._recheck: list[Job] = []
+        self.cpu = {"swap": 0.0, "collection": 0.0, "confirm": 0.0}
+        self.cells_run = 0
+
+    def run(
+        self, plan: Sequence[Planned], tick: Callable[[], None], advance: Callable[[Planned], None]
+    ) -> Iterator[Done]:
+        """Run every mutant of the plan that has tests, the widest stretch in parallel; each result once it is final."""
+        runnable = [planned for planned in plan if planned.status is None]
+        for result in self._pool.run(self._rows(runnable), tick=tick):
+            job = self._take(result)
+            if not job.outstanding:
+                advance(job.planned)
+                yield from self._settle(job)
+        serial = itertools.chain.from_iterable(self._serial_tasks(job) for job in self._serial)
+        for result in self._pool.run(serial, width=1, tick=tick):
+            job = self._take(result)
+            if not job.outstanding:
+                yield from self._settle(job)
+        yield from self._recheck_timeouts(tick)
+
+    # -- tasks -----------------------------------------------------------------------------------------------------
+
+    def _rows(self, runnable: Sequence[Planned]) -> Iterator[Task]:
+        for planned in runnable:
+            together, apart = chunks(planned.tests, self._subjects.unsafe)
+            job = Job(planned, apart)
+            if apart:
+                self._serial.append(job)
+            if not together:
+                continue
+            yield from self._row_tasks(job, together, "row", alone=self._isolate)
+
+    def _serial_tasks(self, job: Job) -> Iterator[Task]:
+        return self._row_tasks(job, job.apart, "row", alone=self._isolate)
+
+    def _row_tasks(self, job: Job, tests: Sequence[int], kind: str, *, alone: bool) -> Iterator[Task]:
+        groups = [(test,) for test in tests] if alone else [tuple(tests)]
+        job.outstanding += len(groups)
+        for group in groups:
+            yield self._task(job, group, kind, Purpose.ROW, marked=True)
+
+    def _task(self, job: Job, tests: tuple[int, ...], kind: str, purpose: Purpose, *, marked: bool) -> Task:
+        subjects, planned = self._subjects, job.planned
+        mutant, build = subjects.mutants[planned.mutant], subjects.builds[planned.mutant]
+        path = subjects.paths[mutant.path]
+        recollected = {test for file in planned.recollect for test in subjects.file_tests.get(file, ())}
+        needs = tuple((test, subjects.needs[test]) for test in tests if test in subjects.needs)
+        ordered = set(tests).union(*(before for _, before in needs))
+        files = tuple(file for file in planned.recollect if not ordered.isdisjoint(subjects.file_tests.get(file, ())))
+        task = Task(
+            next(self._ids),
+            purpose,
+            tests,
+            needs,
+            tuple(Swap(path, code.line, code.original, code.marked if marked else code.plain) for code in build.codes),
+            subjects.splice(mutant),
+            files,
+            tuple(test for test in tests if test in recollected),
+            lean=self._lean and purpose is Purpose.ROW,
+        )
+        self._jobs[task.id] = (job, kind)
+        return task
+
+    # -- results ---------------------------------------------------------------------------------------------------
+
+    def _take(self, result: TaskResult) -> Job:
+        job, kind = self._jobs.pop(result.task.id)
+        job.outstanding -= 1
+        self.cells_run += len(result.found)
+        route = "collection" if job.planned.route is Route.COLLECTION else "swap"
+        self.cpu[route if kind == "row" else "confirm"] += result.cpu
+        if result.obstacle is not None:
+            job.not_live = result.obstacle
+        elif result.fault is not None:
+            self._fault(job, result, kind)
+        elif kind in ("row", "isolate", "resolve"):
+            self._row(job, result, kind)
+        else:
+            self._alone(job, result)
+        return job
+
+    def _fault(self, job: Job, result: TaskResult, kind: str) -> None:
+        if kind != "retry":
+            job.outstanding += 1
+            self._pool.add(self._task(job, result.task.tests, "retry", Purpose.CONFIRM, marked=True))
+            return
+        job.error = result.fault
+        for test in result.task.tests:
+            message = (result.fault or "").strip().rsplit("\n", 1)[-1]
+            job.cells[test] = Found(
+                test, Outcome.ERROR, Phase.CALL, None, message, None, 0.0, (), False, False
+            )  # fmt: skip
+
+    def _row(self, job: Job, result: TaskResult, kind: str) -> None:
+        reading = read_row(result.found, result.collected, result.task.recollected, self._subjects.wide)
+        job.entered |= reading.entered
+        job.evaluated |= reading.evaluated
+        for test in reading.unreached:
+            job.cells.pop(test, None)
+        job.unreached |= reading.unreached
+        job.cells.update(reading.cells)
+        alone = len(result.task.tests) == 1
+        if alone:
+            job.alone.update(reading.cells)
+        if kind == "row" and not alone:
+            self._follow_up(job, reading)
+
+    def _follow_up(self, job: Job, reading: RowReading) -> None:
+        if reading.shared_fixture_broke:
+            self._isolate_job(job)
+            return
+        if reading.uncertain:
+            job.outstanding += 1
+            self._pool.add(self._task(job, tuple(reading.uncertain), "resolve", Purpose.CONFIRM, marked=True))
+        key = self._subjects.mutants[job.planned.mutant].key
+        for test in to_confirm(key, reading):
+            job.outstanding += 1
+            self._pool.add(self._task(job, (test,), "confirm", Purpose.CONFIRM, marked=False))
+
+    def _isolate_job(self, job: Job) -> None:
+        if job.isolated:
+            return
+        job.isolated = True
+        job.confirmed.clear()
+        tests, _ = chunks(job.planned.tests, self._subjects.unsafe)
+        for task in self._row_tasks(job, tests, "isolate", alone=True):
+            self._pool.add(task)
+
+    def _alone(self, job: Job, result: TaskResult) -> None:
+        for found in result.found:
+            before = job.cells.get(found.test)
+            if job.isolated or before is None:
+                continue
+            same = agrees(before, found)
+            job.cells[found.test] = found
+            job.alone.add(found.test)
+            job.confirmed[found.test] = same
+            if not same and before.outcome is not Outcome.ERROR:
+                self._isolate_job(job)
+
+    # -- settling --------------------------------------------------------------------------------------------------
+
+    def _settle(self, job: Job) -> Iterator[Done]:
+        if job.not_live is None and any(test not in job.cells and test not in job.unreached for test in job.apart):
+            return  # comes back when its serial part has run
+        if deciding_timeouts(job.cells):
+            self._recheck.append(job)
+            return
+        yield self._done(job)
+
+    def _recheck_timeouts(self, tick: Callable[[], None]) -> Iterator[Done]:
+        """A timeout that a status rests on must happen again alone, with nothing else running, on its full budget."""
+        for job in self._recheck:
+            for test in deciding_timeouts(job.cells)[:_MOST_RECHECKS]:
+                task = self._task(job, (test,), "recheck", Purpose.CONFIRM, marked=False)
+                for result in self._pool.run([task], width=1, tick=tick):
+                    self._jobs.pop(result.task.id, None)
+                    self.cpu["confirm"] += result.cpu
+                    for found in result.found:
+                        job.confirmed[test] = agrees(job.cells[test], found)
+                        job.cells[test] = found
+                        job.alone.add(test)
+                if job.cells[test].outcome is Outcome.TIMEOUT:
+                    break
+            yield self._done(job)
+
+    def _done(self, job: Job) -> Done:
+        planned, mutant = job.planned, self._subjects.mutants[job.planned.mutant]
+        reached_by = tuple(
+            test for test in planned.reached_by if test in job.cells or (test not in planned.tests and job.cells)
+        )
+        if job.not_live is not None:
+            return Done(planned.mutant, Status.PENDING, job.not_live, (), planned.reached_by)
+        if not job.evaluated and not any(cell.outcome.kills for cell in job.cells.values()):
+            if not job.entered and not mutant.static and job.error is None:
+                return Done(planned.mutant, Status.PENDING, "not live", (), planned.reached_by)
+            if job.error is None:
+                return Done(planned.mutant, Status.NO_COVERAGE, "line_reached", (), ())
+        unobserved = any(UNOBSERVED in cell.flags for cell in job.cells.values())
+        status = status_of(
+            None,
+            [cell.outcome for cell in job.cells.values()],
+            missing=unobserved,
+            reached=bool(job.cells),
+            only_excluded=False,
+        )
+        reason = "string_only" if mutant.string_only and status is Status.SURVIVED else job.error
+        if status is Status.PENDING:
+            reason = "not observable"
+        return Done(
+            planned.mutant,
+            status,
+            reason,
+            tuple(self._cell(job, job.cells[test]) for test in sorted(job.cells)),
+            reached_by,
+        )
+
+    def _cell(self, job: Job, found: Found) -> Cell:
+        flags = found.flags
+        if self._provisional and found.outcome.kills and found.test not in job.confirmed:
+            flags = (*flags, "provisional")
+        return Cell(
+            job.planned.mutant,
+            found.test,
+            found.outcome,
+            found.phase,
+            found.exception,
+            found.message,
+            found.raised_at,
+            found.seconds,
+            Isolation.ALONE if found.test in job.alone else Isolation.ROW,
+            job.confirmed.get(found.test),
+            found.reason,
+            flags,
+        )

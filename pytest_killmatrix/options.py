@@ -1,0 +1,294 @@
+"""Every option, declared once; the reference page is generated from here (``python -m pytest_killmatrix.options``)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+DEFAULT_SIDECAR: Final = ".killmatrix.sqlite"
+OBSERVED: Final = "killmatrix-observer"  # the plugin that marks the fresh interpreter of a clean run
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option; ``ini`` is None where it is for the command line only."""
+
+    flag: str
+    help: str
+    metavar: str | None = None
+    default: str | None = None
+    ini: str | None = None
+    repeat: bool = False
+    switch: bool = False
+    choices: tuple[str, ...] = ()
+
+    @property
+    def dest(self) -> str:
+        """The name under which pytest keeps the value."""
+        return "killmatrix_" + self.flag.lstrip("-").replace("-", "_")
+
+
+OPTIONS: Final = (
+    Option("--kill-matrix", "run the suite, then every mutant against every test that reaches it", switch=True),
+    Option(
+        "--mutate",
+        "file, directory or importable module to mutate; repeatable (default: coverage's source or include, else the "
+        "packages in rootdir or src/, tests excluded)",
+        "PATH",
+        ini="mutation_paths",
+        repeat=True,
+    ),
+    Option(
+        "--mutation-operators",
+        "operators by name, group (mutmut, own) or glob, comma separated; -name leaves one out",
+        "LIST",
+        "",
+        "mutation_operators",
+    ),
+    Option("--mutants", "only the mutants with this key; a glob is allowed; repeatable", "KEY", repeat=True),
+    Option("--kill-matrix-db", "the sidecar", "PATH", DEFAULT_SIDECAR, "kill_matrix_db"),
+    Option(
+        "--kill-matrix-workers",
+        "children at once; auto is the number of processors, or N of pytest-xdist's -n N",
+        "N",
+        "auto",
+        "kill_matrix_workers",
+    ),
+    Option(
+        "--kill-matrix-isolation",
+        "one child per mutant, or one per test and mutant",
+        None,
+        "mutant",
+        "kill_matrix_isolation",
+        choices=("mutant", "test"),
+    ),
+    Option(
+        "--kill-matrix-static",
+        "mutants of code that runs at import: list them as pending (all), or leave them out as ignored (skip)",
+        None,
+        "all",
+        "kill_matrix_static",
+        choices=("all", "skip"),
+    ),
+    Option(
+        "--kill-matrix-timeout",
+        "a test's budget: its clean duration times FACTOR, at least FLOOR seconds",
+        "FACTOR[:FLOOR]",
+        "10:1",
+        "kill_matrix_timeout",
+    ),
+    Option(
+        "--kill-matrix-memory",
+        "megabytes that a child may grow; 0 for no limit",
+        "MB",
+        "2048",
+        "kill_matrix_memory",
+    ),
+    Option(
+        "--kill-matrix-clean-runs",
+        "runs of the whole suite on unmutated code; from 2 on, one of them in a fresh interpreter with another hash "
+        "seed finds flaky tests",
+        "N",
+        "2",
+        "kill_matrix_clean_runs",
+    ),
+    Option(
+        "--kill-matrix-no-alone",
+        "skip running each test alone: order-dependent tests are not found, every kill is provisional",
+        ini="kill_matrix_no_alone",
+        switch=True,
+    ),
+    Option("--kill-matrix-fresh", "do not resume an interrupted run", switch=True),
+    Option(
+        "--kill-matrix-fail-under",
+        "exit 1 when a ratio is below PCT percent: assertion:PCT (also plain PCT), detection:PCT, reached:PCT",
+        "[RATIO:]PCT",
+        ini="kill_matrix_fail_under",
+        repeat=True,
+    ),
+    Option("--kill-matrix-json", "write the whole result as JSON", "PATH", None, "kill_matrix_json"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options' values, checked."""
+
+    mutate: tuple[str, ...]
+    operators: str
+    mutants: tuple[str, ...]
+    sidecar: Path
+    workers: int
+    isolation: str
+    static: str
+    factor: float
+    floor: float
+    memory: int
+    clean_runs: int
+    alone: bool
+    fresh: bool
+    fail_under: tuple[tuple[str, float], ...]
+    json: Path | None
+
+    def budget(self, clean_seconds: float) -> float:
+        """Seconds that a test which takes ``clean_seconds`` may use under a mutant."""
+        return max(self.factor * clean_seconds, self.floor)
+
+    def deciding(self) -> dict[str, object]:
+        """The values that can change a result; part of a run's fingerprint and of its record."""
+        return {
+            "mutate": list(self.mutate),
+            "operators": self.operators,
+            "mutants": list(self.mutants),
+            "isolation": self.isolation,
+            "static": self.static,
+            "timeout": f"{self.factor:g}:{self.floor:g}",
+            "memory": self.memory,
+            "clean_runs": self.clean_runs,
+            "alone": self.alone,
+        }
+
+
+def register(parser: pytest.Parser) -> None:
+    """Add every option and ini key to pytest's."""
+    group = parser.getgroup("killmatrix", "kill matrix (mutation testing)")
+    for option in OPTIONS:
+        words = option.help + (f" (default: {option.default})" if option.default else "")
+        if option.switch:
+            group.addoption(option.flag, action="store_true", dest=option.dest, default=None, help=words)
+        elif option.repeat:
+            group.addoption(
+                option.flag, action="append", dest=option.dest, metavar=option.metavar, default=None, help=words
+            )
+        else:
+            group.addoption(
+                option.flag, action="store", dest=option.dest, metavar=option.metavar, default=None, help=words
+            )
+        if option.ini is not None:
+            kind: Any = "bool" if option.switch else "linelist" if option.repeat else "string"
+            parser.addini(option.ini, option.help, type=kind, default=None)
+
+
+def enabled(config: pytest.Config) -> bool:
+    """Whether this run is to make a kill matrix."""
+    return bool(config.getoption(OPTIONS[0].dest, False))
+
+
+def read(config: pytest.Config) -> Settings:
+    """The settings of this run; a UsageError names the option, what was given and what would do."""
+    values = {option.flag: _value(config, option) for option in OPTIONS}
+    factor, floor = _timeout(values["--kill-matrix-timeout"])
+    json = values["--kill-matrix-json"]
+    return Settings(
+        mutate=tuple(values["--mutate"] or ()),
+        operators=values["--mutation-operators"] or "",
+        mutants=tuple(values["--mutants"] or ()),
+        sidecar=_path(config, values["--kill-matrix-db"], config.rootpath),
+        workers=_workers(config, values["--kill-matrix-workers"]),
+        isolation=values["--kill-matrix-isolation"],
+        static=values["--kill-matrix-static"],
+        factor=factor,
+        floor=floor,
+        memory=_whole("--kill-matrix-memory", values["--kill-matrix-memory"], 0) << 20,
+        clean_runs=_whole("--kill-matrix-clean-runs", values["--kill-matrix-clean-runs"], 1),
+        alone=not values["--kill-matrix-no-alone"],
+        fresh=bool(values["--kill-matrix-fresh"]),
+        fail_under=tuple(_threshold(text) for text in values["--kill-matrix-fail-under"] or ()),
+        json=_path(config, json, config.invocation_params.dir) if json else None,
+    )
+
+
+def _value(config: pytest.Config, option: Option) -> Any:
+    value = config.getoption(option.dest)
+    if value is None and option.ini is not None:
+        value = config.getini(option.ini)
+    if value is None or value == "" or value == []:
+        value = option.default
+    if option.choices and value not in option.choices:
+        raise pytest.UsageError(f"{option.flag}={value}: choose one of {', '.join(option.choices)}")
+    return value
+
+
+def _path(config: pytest.Config, text: str, base: Path) -> Path:
+    return Path(os.path.abspath(base / Path(text).expanduser()))
+
+
+def _whole(flag: str, text: str, least: int) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise pytest.UsageError(f"{flag}={text}: give a whole number from {least} up")
+    return number
+
+
+def _workers(config: pytest.Config, text: str) -> int:
+    if text != "auto":
+        return _whole("--kill-matrix-workers", text, 1)
+    asked = config.getoption("numprocesses", None)
+    if isinstance(asked, int) and asked > 0:
+        return asked
+    return processors()
+
+
+def processors() -> int:
+    """Processors this process may use."""
+    affinity: Callable[[int], set[int]] | None = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+def _timeout(text: str) -> tuple[float, float]:
+    factor, _, floor = text.partition(":")
+    try:
+        values = float(factor), float(floor or 1)
+    except ValueError:
+        values = 0.0, 0.0
+    if not (0 < values[0] < float("inf") and 0 < values[1] < float("inf")):
+        raise pytest.UsageError(
+            f"--kill-matrix-timeout={text}: give FACTOR or FACTOR:FLOOR_SECONDS, both above 0, such as 10:1"
+        )
+    return values
+
+
+def _threshold(text: str) -> tuple[str, float]:
+    name, colon, number = text.rpartition(":")
+    name = name if colon else "assertion"
+    try:
+        percent = float(number)
+    except ValueError:
+        percent = -1.0
+    if name not in ("assertion", "detection", "reached") or not 0 <= percent <= 100:
+        raise pytest.UsageError(
+            f"--kill-matrix-fail-under={text}: give a percentage from 0 to 100, "
+            "or assertion:PCT, detection:PCT, reached:PCT"
+        )
+    return name, percent
+
+
+def reference() -> str:
+    """The options as a Markdown page."""
+    lines = [
+        "# Options",
+        "",
+        "Generated by `python -m pytest_killmatrix.options`. Ini keys go into `pytest.ini`, `tox.ini`,",
+        "`[tool.pytest.ini_options]` or `[tool.pytest]`; the command line wins.",
+        "",
+        "| option | ini key | default | meaning |",
+        "|---|---|---|---|",
+    ]
+    for option in OPTIONS:
+        value = f"={option.metavar or ','.join(option.choices)}" if not option.switch else ""
+        ini = f"`{option.ini}`" if option.ini else "command line only"
+        default = f"`{option.default}`" if option.default else "off" if option.switch else "none"
+        lines.append(f"| `{option.flag}{value}` | {ini} | {default} | {option.help} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(reference(), end="")

@@ -1,0 +1,71 @@
+"""pytest's hooks, and nothing else: what they do is in ``session``, which is loaded only when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_killmatrix import options
+
+if TYPE_CHECKING:
+    from pytest_killmatrix.session import KillMatrix
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add our options."""
+    options.register(parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Add our hooks."""
+    from pytest_killmatrix import hookspecs
+
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin, where a kill matrix was asked for and this process is the one that makes it."""
+    if (
+        options.enabled(config)
+        and not hasattr(config, "workerinput")
+        and not config.pluginmanager.has_plugin(options.OBSERVED)
+    ):
+        from pytest_killmatrix.session import KillMatrix
+
+        config.pluginmanager.register(Hooks(KillMatrix(config)), "killmatrix-session")
+
+
+class Hooks:
+    """The hooks of a run that makes a kill matrix."""
+
+    def __init__(self, matrix: KillMatrix) -> None:
+        self.matrix = matrix
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
+        """Fork before the first test, then let pytest run its own loop."""
+        self.matrix.before_loop(session)
+        result = yield
+        self.matrix.after_loop()
+        return result
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note clean outcomes."""
+        self.matrix.outcomes.add(report)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Make the matrix, after the suite and before pytest's summary."""
+        session.exitstatus = self.matrix.finish(session, int(exitstatus))
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Show it."""
+        self.matrix.summarize(terminalreporter)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        """Whatever happened, leave nothing behind."""
+        self.matrix.close()

@@ -1,0 +1,40 @@
+"""Which contexts (tests, files being collected, everything else) execute a mutant's lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pytest_killmatrix.model import Mutant
+
+
+class ReachMap:
+    """Executed lines and function entries by file; contexts are strings (``clean.observer``)."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, dict[int, set[str]]] = {}
+        self._entries: dict[str, dict[int, set[str]]] = {}
+
+    def add(self, path: str, context: str, arcs: Iterable[tuple[int, int]]) -> None:
+        """Take in the arcs that one context executed in the file at ``path``; a negative start is a function entry."""
+        lines = self._lines.setdefault(path, {})
+        entries = self._entries.setdefault(path, {})
+        executed: set[int] = set()
+        for start, end in arcs:
+            if start < 0:
+                entries.setdefault(-start, set()).add(context)
+            else:
+                executed.add(start)
+            if end > 0:
+                executed.add(end)
+        for line in executed:
+            lines.setdefault(line, set()).add(context)
+
+    def contexts(self, path: str, mutant: Mutant) -> set[str]:
+        """Every context that may evaluate the mutated node of ``mutant`` in the file at ``path``."""
+        lines = self._lines.get(path, {})
+        found: set[str] = set()
+        for line in range(mutant.first_line, mutant.last_line + 1):
+            found |= lines.get(line, set())
+        if mutant.entry_line is not None:
+            found &= self._entries.get(path, {}).get(mutant.entry_line, set())
+        return found

@@ -1,0 +1,1 @@
+"""What people and programs see of a run: the terminal summary, the progress line, the JSON file."""

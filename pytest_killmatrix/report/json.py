@@ -1,0 +1,174 @@
+"""The JSON report, schema version 1: streamed, one test or mutant a line, replaced atomically."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pytest_killmatrix import __version__
+from pytest_killmatrix.analysis.score import Ratio, Score
+from pytest_killmatrix.model import Cell, RunInfo, Test
+from pytest_killmatrix.report.errors import ReportError
+from pytest_killmatrix.store.reader import MutantRow, Reader
+
+SCHEMA_VERSION = 1
+PHASES = ("clean", "generate", "swap", "collection", "static", "confirm")
+ROUTES = ("swap", "static", "collection", "subprocess")
+JUDGING_SUITE = "new"
+
+
+def write_json(reader: Reader, path: Path | str) -> None:
+    """Write the run to ``path``; what was there stays until the new file is whole."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise ReportError(
+            f"cannot write {path}: no directory {path.parent}; create it, or give another --kill-matrix-json=PATH"
+        )
+    if path.is_dir():
+        raise ReportError(f"cannot write {path}: it is a directory; give a file with --kill-matrix-json=PATH")
+    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
+    try:
+        # A lone surrogate (a file name that is not valid UTF-8) is spelled by this handler as JSON's own escape.
+        with temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+            file.writelines(json_chunks(reader))
+        temporary.replace(path)
+    except OSError as error:
+        raise ReportError(
+            f"cannot write {path}: {error.strerror}; give another place with --kill-matrix-json=PATH"
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def json_chunks(reader: Reader) -> Iterator[str]:
+    """The document in pieces; memory is bounded by one mutant."""
+    tests = reader.tests()
+    names = [test.nodeid for test in tests]
+    yield "{\n"
+    yield f'"schema_version": {SCHEMA_VERSION},\n'
+    yield f'"tool": {_dump({"name": "pytest-killmatrix", "version": __version__})},\n'
+    yield f'"run": {_dump(run_object(reader.info))},\n'
+    yield from _list("tests", (test_object(test) for test in tests))
+    yield from _list("mutants", (mutant_object(row, names) for row in reader.mutants()))
+    yield f'"score": {_dump(score_object(reader.score()))},\n'
+    yield '"delta": null\n}\n'
+
+
+def run_object(info: RunInfo) -> dict[str, object]:
+    cpu = dict.fromkeys(PHASES, 0.0) | info.cpu
+    total = cpu.pop("total", None)
+    return {
+        "id": info.id,
+        "started": info.started,
+        "seconds": info.seconds,
+        "commit": info.commit,
+        "dirty": info.dirty,
+        "baseline": info.baseline,
+        "scope": info.scope,
+        "python": info.python,
+        "platform": info.platform,
+        "hash_seed": info.hash_seed,
+        "complete": info.complete,
+        "population": info.population,
+        "sample": None,
+        "shard": None,
+        "options": info.options,
+        "cpu": {**cpu, "total": sum(cpu.values()) if total is None else total},
+        "controls": {
+            "noop_kills": info.noop_kills,
+            "routes": dict.fromkeys(ROUTES, "not exercised") | info.routes,
+        },
+    }
+
+
+def test_object(test: Test) -> dict[str, object]:
+    return {
+        "nodeid": test.nodeid,
+        "suite": list(test.suite),
+        "change": test.change,
+        "clean": test.clean.value,
+        "seconds": test.seconds,
+        "excluded": None if test.excluded is None else test.excluded.value,
+        "parallel_safe": test.parallel_safe,
+    }
+
+
+def mutant_object(row: MutantRow, names: list[str]) -> dict[str, object]:
+    mutant = row.mutant
+    killers = (names[cell.test] for cell in row.cells if cell.outcome.kills and cell.suite == JUDGING_SUITE)
+    return {
+        "key": mutant.key,
+        "path": mutant.path,
+        "line": mutant.line,
+        "column": mutant.column,
+        "end_line": mutant.end_line,
+        "end_column": mutant.end_column,
+        "definition": mutant.definition,
+        "operator": mutant.operator,
+        "original": mutant.original,
+        "replacement": mutant.replacement,
+        "static": mutant.static,
+        "string_only": mutant.string_only,
+        "duplicate_of": mutant.duplicate_of,
+        "status": row.status.value,
+        "reason": row.reason,
+        "reached_by": _unique(names[test] for test in row.reached_by),
+        "killed_by": _unique(killers),
+        "cells": [cell_object(cell, names) for cell in row.cells],
+    }
+
+
+def cell_object(cell: Cell, names: list[str]) -> dict[str, object]:
+    return {
+        "test": names[cell.test],
+        "suite": cell.suite,
+        "outcome": cell.outcome.value,
+        "phase": cell.phase.value,
+        "exception": cell.exception,
+        "message": cell.message,
+        "seconds": cell.seconds,
+        "isolation": cell.isolation.value,
+        "confirmed": cell.confirmed,
+        "raised_at": cell.raised_at,
+        "reason": cell.reason,
+        "flags": list(cell.flags),
+    }
+
+
+def score_object(score: Score) -> dict[str, object]:
+    return {
+        "reference_set": score.reference_set,
+        "reached": list(score.reached),
+        "assertion": _ratio(score.assertion),
+        "detection": _ratio(score.detection),
+        "counts": score.counts,
+    }
+
+
+def _ratio(ratio: Ratio) -> dict[str, object]:
+    return {
+        "numerator": ratio.numerator,
+        "denominator": ratio.denominator,
+        "value": ratio.value,
+        "interval": None,
+    }
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    # A test that changed is two entries with one node id.
+    return list(dict.fromkeys(names))
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _list(name: str, items: Iterable[dict[str, object]]) -> Iterator[str]:
+    yield f'"{name}": ['
+    separator = "\n"
+    for item in items:
+        yield separator + _dump(item)
+        separator = ",\n"
+    yield "\n],\n" if separator == ",\n" else "],\n"

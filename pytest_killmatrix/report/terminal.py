@@ -1,0 +1,140 @@
+"""The summary of a run for a terminal: one screen, most important first, and lines that fit the width.
+
+``render`` yields ``(text, markup)`` pairs, so that pytest's ``TerminalReporter.write_line(text, **markup)`` decides
+about colours; nothing here knows whether there is a terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pytest_killmatrix.analysis.score import DETECTED, NO_CANDIDATE, UNDETECTED, UNJUDGED, Ratio
+from pytest_killmatrix.model import Status
+from pytest_killmatrix.report.listing import Line, Style, excluded_tests, mutant_lists
+from pytest_killmatrix.report.summary import Summary, summarize
+from pytest_killmatrix.report.text import count, duration, flow, number, percent, plain, printable
+from pytest_killmatrix.store.reader import Reader
+
+NAMES = {
+    Status.NO_USABLE_TEST: "only excluded tests",
+    Status.NO_COVERAGE: "no coverage",
+    Status.RUN_ERROR: "run error",
+}
+NARROWEST = 64
+"""Columns below which lines are left to the terminal to wrap."""
+
+LABEL = 17
+"""Columns of the first column of the headline and the counts."""
+
+
+def render(reader: Reader, *, width: int = 80, verbosity: int = 0, ascii: bool = False) -> Iterator[Line]:
+    """The report on ``reader``'s run; below 0 only the headline, above 0 everything without limits.
+
+    ``ascii`` is for terminals whose encoding has no arrow (``text.is_ascii_only``). The caller writes the title.
+    """
+    summary = summarize(reader)
+    style = Style(width=max(width, NARROWEST), verbose=verbosity > 0, ascii=ascii)
+    yield from _alarms(summary, style)
+    yield from _headline(summary, style)
+    if verbosity >= 0:
+        yield from _counts(summary, style)
+        yield from mutant_lists(summary, style)
+        yield from excluded_tests(summary, style)
+        yield from _footer(summary, style)
+    # In full, whatever the width: it is there to be copied.
+    yield f"sidecar  {printable(str(reader.path), ascii=ascii)}", {}
+
+
+def _alarms(summary: Summary, style: Style) -> Iterator[Line]:
+    """What makes the numbers below worth less, or nothing; so it comes before them."""
+    info = summary.info
+    bad = {"red": True, "bold": True}
+    if info.noop_kills:
+        killers = count(len(info.noop_kills), "test")
+        yield style.fit(f"NOT TO BE TRUSTED: a control that changes nothing was killed by {killers}"), bad
+        for name in info.noop_kills[: None if style.verbose else 3]:
+            yield style.fit(f"  {plain(name, ascii=style.ascii)}"), bad
+    for route, verdict in info.routes.items():
+        if verdict not in ("ok", "not exercised"):
+            yield style.fit(plain(f"NOT TO BE TRUSTED: control of route {route}: {verdict}", ascii=style.ascii)), bad
+    if not info.complete:
+        yield "interrupted: the same command goes on from here", {"yellow": True, "bold": True}
+
+
+def _headline(summary: Summary, style: Style) -> Iterator[Line]:
+    score = summary.score
+    yield style.fit(_score("assertion score", score.assertion, "killed / (killed + survived)")), {"bold": True}
+    yield style.fit(_score("detection score", score.detection, "detected / (detected + not detected)")), {"bold": True}
+    judging = summary.tests - len(summary.excluded)
+    words = f"mutants, by {count(judging, 'test')} in {count(summary.cells, 'cell')}"
+    yield style.fit(_score("reached", score.reached, words)), {}
+
+
+def _score(name: str, ratio: Ratio, words: str) -> str:
+    fraction = f"{number(ratio.numerator)} of {number(ratio.denominator)}"
+    return f"{name:{LABEL}}{percent(ratio.numerator, ratio.denominator):>8}{fraction:>14}   {words}"
+
+
+def _counts(summary: Summary, style: Style) -> Iterator[Line]:
+    yield "", {}
+    groups = (("detected", DETECTED), ("not detected", UNDETECTED), ("not judged", UNJUDGED))
+    counts = summary.score.counts
+    for name, statuses in groups:
+        total = sum(counts[status.value] for status in statuses)
+        if not total:
+            continue
+        items = [_count(summary, status) for status in statuses if counts[status.value]]
+        first = f"{name:{LABEL}}{number(total):>8}   "
+        for line in flow(items, style.width, first=first, separator=style.separator):
+            yield line, {}
+    yield f"{'mutants':{LABEL}}{number(summary.score.mutants):>8}", {"bold": True}
+
+
+def _count(summary: Summary, status: Status) -> str:
+    text = f"{NAMES.get(status, status.value)} {number(summary.score.counts[status.value])}"
+    if status is Status.SURVIVED and summary.string_only:
+        text += f" ({number(len(summary.string_only))} in string literals)"
+    return text
+
+
+def _footer(summary: Summary, style: Style) -> Iterator[Line]:
+    info = summary.info
+    yield "", {}
+    for note in info.notes:
+        for line in style.wrap(plain(note, ascii=style.ascii), first="note     "):
+            yield line, {}
+    phases = {name: seconds for name, seconds in info.cpu.items() if name != "total" and seconds >= 0.05}
+    total = info.cpu.get("total", sum(info.cpu.values()))
+    parts = [duration(info.seconds), f"{duration(total)} CPU"]
+    parts += [f"{name} {duration(seconds)}" for name, seconds in phases.items()]
+    for line in flow(parts, style.width, first="time     ", separator=style.separator):
+        yield line, {}
+    for line in style.wrap(_advice(summary), first="next     "):
+        yield line, {"bold": True}
+
+
+def _advice(summary: Summary) -> str:
+    """The one thing to do next."""
+    score = summary.score
+    if not summary.info.complete:
+        return "run the same command again: it goes on with the mutants that are left"
+    if not score.mutants:
+        return "nothing was mutated: choose what to mutate with --mutate=PATH"
+    survivors = summary.of(Status.SURVIVED)
+    if survivors:
+        entry = max(survivors, key=lambda listed: listed.tests)
+        place = f"{plain(entry.mutant.path)}:{entry.mutant.line}"
+        what = f"{count(entry.tests, 'test')} {'runs' if entry.tests == 1 else 'run'} {place}"
+        return f"{what} and none notices the change: assert what it does"
+    if summary.uncovered:
+        (path, definition), _ = summary.uncovered.most_common(1)[0]
+        return f"write a test that runs {definition} in {path}"
+    if summary.of(Status.NO_USABLE_TEST) or summary.of(Status.SILENCED):
+        return "make the tests above usable: mutants depend on them alone"
+    judged = score.detection.denominator
+    left = sum(score.counts[status.value] for status in UNJUDGED if status not in NO_CANDIDATE)
+    if not judged:
+        return "no mutant was judged: see the reasons above"
+    if left:
+        return f"every mutant that was judged is detected; {count(left, 'mutant')} could not be judged"
+    return "nothing: the suite detects every mutant"

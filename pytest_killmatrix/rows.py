@@ -1,0 +1,110 @@
+"""What a mutant's row says, and what has to be run again before it may be believed: pure functions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pytest_killmatrix.child.records import UNOBSERVED
+from pytest_killmatrix.executor.pool import Found
+from pytest_killmatrix.model import Outcome, Phase
+
+_SAMPLE_ONE_IN: Final = 8  # mutants of which one such kill is run again
+_QUIET: Final = frozenset({Outcome.PASSED, Outcome.SKIPPED})
+
+
+@dataclass(slots=True)
+class RowReading:
+    """A row, read: cells that stand, tests that do not reach the mutant, and what is still open.
+
+    ``uncertain`` passed without evaluating the mutant after another test of the same child had evaluated it: a cache or
+    a shared fixture may have kept the value. ``provisional`` kill, but something before them in the row did not pass.
+    ``suspect`` did not pass though they never evaluated the mutant.
+    """
+
+    cells: dict[int, Found] = field(default_factory=dict)
+    unreached: set[int] = field(default_factory=set)
+    uncertain: list[int] = field(default_factory=list)
+    provisional: list[int] = field(default_factory=list)
+    suspect: list[int] = field(default_factory=list)
+    entered: bool = False
+    evaluated: bool = False
+    shared_fixture_broke: bool = False
+
+
+def read_row(
+    found: Iterable[Found], collected: tuple[bool, bool] | None, recollected: Collection[int], wide: Collection[int]
+) -> RowReading:
+    """Read the cells of one row, in the order they ran.
+
+    ``collected`` are the marks of collecting ``recollected`` tests' files again; ``wide`` the tests that use a fixture
+    of wider than function scope.
+    """
+    reading = RowReading()
+    seen_in_child: dict[int, bool] = {}
+    disturbed = False
+    if collected is not None:
+        reading.entered, reading.evaluated = collected
+    for cell in found:
+        evaluated = (
+            cell.evaluated or UNOBSERVED in cell.flags or bool(collected and collected[1] and cell.test in recollected)
+        )
+        reading.entered |= cell.entered
+        reading.evaluated |= evaluated
+        if cell.outcome is Outcome.PASSED and not evaluated:
+            if seen_in_child.get(cell.child, False):
+                reading.uncertain.append(cell.test)
+                reading.cells[cell.test] = cell
+            else:
+                reading.unreached.add(cell.test)
+        else:
+            reading.cells[cell.test] = cell
+            if not evaluated:
+                reading.suspect.append(cell.test)
+            elif cell.outcome.kills and disturbed:
+                reading.provisional.append(cell.test)
+        if cell.outcome.kills and cell.shared and (cell.phase is Phase.SETUP or cell.test in wide):
+            reading.shared_fixture_broke = True
+        seen_in_child[cell.child] = seen_in_child.get(cell.child, False) or evaluated
+        disturbed = disturbed or cell.outcome is not Outcome.PASSED
+    return reading
+
+
+def to_confirm(key: str, reading: RowReading) -> list[int]:
+    """The cells to run again alone: those that no status may rest on as they are, and a seeded sample of the rest."""
+    kills = [test for test, cell in reading.cells.items() if cell.outcome.kills]
+    violent = any(cell.outcome in (Outcome.TIMEOUT, Outcome.CRASH) for cell in reading.cells.values())
+    chosen = set(reading.suspect)
+    provisional = [test for test in reading.provisional if reading.cells[test].outcome is not Outcome.TIMEOUT]
+    if violent or len(kills) == 1:
+        chosen.update(provisional)
+    elif provisional and _hash(key) % _SAMPLE_ONE_IN == 0:
+        chosen.add(min(provisional, key=lambda test: _hash(f"{key} {test}")))
+    chosen.update(test for test, cell in reading.cells.items() if cell.outcome is Outcome.ERROR)
+    return sorted(chosen)
+
+
+def agrees(row: Found, alone: Found) -> bool:
+    """Whether the alone run says the same of the mutant: it kills, or it does not."""
+    return row.outcome.kills == alone.outcome.kills
+
+
+def deciding_timeouts(cells: Mapping[int, Found]) -> list[int]:
+    """The timeouts that a status rests on, because nothing else kills."""
+    if any(cell.outcome.kills and cell.outcome is not Outcome.TIMEOUT for cell in cells.values()):
+        return []
+    return sorted(test for test, cell in cells.items() if cell.outcome is Outcome.TIMEOUT)
+
+
+def chunks(tests: Sequence[int], unsafe: Collection[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(tests that may run beside others, tests that may not)."""
+    return (
+        tuple(test for test in tests if test not in unsafe),
+        tuple(test for test in tests if test in unsafe),
+    )
+
+
+def _hash(text: str) -> int:
+    return hashlib.sha256(text.encode()).digest()[0]

@@ -1,0 +1,170 @@
+"""One run between pytest's hooks: fork before the suite, make the matrix after it, show it in the summary."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from pytest_killmatrix import options, targets
+from pytest_killmatrix.child.recollect import identities
+from pytest_killmatrix.clean.outcomes import OutcomeLog
+from pytest_killmatrix.executor.launch import Launched, fork_obstacle, launch
+from pytest_killmatrix.prepared import Prepared, Stop, followers, is_python_test, loaded_files, uses_wide_fixture
+
+_INTERRUPTED: Final = 2
+_OUR_FAULT: Final = 3
+_NOTHING: Final = 5
+
+
+class KillMatrix:
+    """One run's state; the plugin's hooks call its methods."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.settings = options.read(config)
+        self.outcomes = OutcomeLog()
+        self._began = time.monotonic()
+        self._sys_path = list(sys.path)
+        self._launched: Launched | None = None
+        self._prepared: Prepared | None = None
+        self._loop_ended = False
+        self._message: str | None = None
+        self._cpu_before_loop = 0.0
+        self._undistribute()
+
+    def _undistribute(self) -> None:
+        """With pytest-xdist's ``-n N`` the children are ours; its own workers would run each test elsewhere."""
+        option: Any = self.config.option
+        if getattr(option, "numprocesses", None) is not None or getattr(option, "dist", "no") != "no":
+            option.numprocesses, option.dist, option.tx = None, "no", []
+
+    # -- around pytest's loop --------------------------------------------------------------------------------------
+
+    def before_loop(self, session: pytest.Session) -> None:
+        """Fork the zygote while no test has run; where that cannot be, remember why."""
+        reason = self._why_not(session)
+        if reason is None:
+            modules = {item.path for item in session.items if is_python_test(item)}
+            chosen = targets.choose(self.config, self.settings.mutate, modules)
+            reason = fork_obstacle() if chosen.files else "nothing to mutate; name files with --mutate=PATH"
+        if reason is not None:
+            self._message = f"no kill matrix: {reason}"
+            return
+        items = list(session.items)
+        files = [str(path) for path in chosen.files.values()]
+        self._prepared = Prepared(
+            config=self.config,
+            settings=self.settings,
+            targets=chosen,
+            items=items,
+            identities=identities(items),
+            loaded=loaded_files(files),
+            followers=followers(items),
+            wide=frozenset(index for index, item in enumerate(items) if uses_wide_fixture(item)),
+            sys_path=self._sys_path,
+            collected_in=time.monotonic() - self._began,
+            outcomes=self.outcomes,
+        )
+        self._launched = launch(session, files, self.settings.workers, self._shorten)
+        self._cpu_before_loop = own_cpu()
+
+    def after_loop(self) -> None:
+        """The loop came to its end by itself."""
+        self._loop_ended = True
+        if self._prepared is not None:
+            self._prepared.loop_cpu = own_cpu() - self._cpu_before_loop
+
+    def _why_not(self, session: pytest.Session) -> str | None:
+        option: Any = self.config.option
+        for name in ("collectonly", "setuponly", "setupplan", "usepdb", "trace"):
+            if getattr(option, name, False):
+                return f"the run is one with --{_FLAGS[name]}"
+        if session.testsfailed and not option.continue_on_collection_errors:
+            return "some test files cannot be collected (--continue-on-collection-errors goes on without them)"
+        if not session.items:
+            return "no tests were collected"
+        if not hasattr(os, "fork"):
+            return "this platform cannot fork, and this version knows no other way to make children"
+        for name in ("snapshot_update", "update_snapshots", "force_regen"):
+            if getattr(option, name, None):
+                return "snapshots are being updated, and mutants must not write them"
+        return None
+
+    def _shorten(self, filename: str) -> str:
+        with contextlib.suppress(ValueError):
+            return Path(filename).relative_to(self.config.rootpath).as_posix()
+        return filename
+
+    # -- after the suite -------------------------------------------------------------------------------------------
+
+    def finish(self, session: pytest.Session, exitstatus: int) -> int:
+        """Make the matrix; returns the exit status of the whole run."""
+        if self._prepared is None or self._launched is None:
+            return _NOTHING if self._message is not None and exitstatus == 0 else exitstatus
+        if not self._loop_ended:
+            self._message = "no kill matrix: the suite did not run to its end"
+            return exitstatus
+        from pytest_killmatrix.executor.pool import PoolBroken
+        from pytest_killmatrix.making import Maker
+
+        terminal: Any = self.config.pluginmanager.get_plugin("terminalreporter")
+        before = signal.signal(signal.SIGTERM, _raise_interrupt) if _in_main_thread() else None
+        try:
+            own = Maker(self._prepared, self._launched, terminal).make()
+        except Stop as stop:
+            self._message, own = str(stop), stop.status
+        except KeyboardInterrupt:
+            self._message = "interrupted: what was finished is kept, and the same command goes on from there"
+            own = _INTERRUPTED
+        except PoolBroken as error:
+            self._message, own = f"{error}; what was finished is kept, the same command goes on from there", _OUR_FAULT
+        finally:
+            if before is not None:
+                signal.signal(signal.SIGTERM, before)
+            self.close()
+        return max(exitstatus, own)
+
+    def summarize(self, terminalreporter: Any) -> None:
+        """Print the report, or why there is none."""
+        from pytest_killmatrix.report.screen import show
+
+        written = self._prepared.written if self._prepared is not None else None
+        show(self.config, terminalreporter, written, self._message)
+
+    def close(self) -> None:
+        """End our processes, remove our files."""
+        if self._launched is not None:
+            self._launched.close()
+            self._launched = None
+
+
+_FLAGS: Final = {
+    "collectonly": "collect-only",
+    "setuponly": "setup-only",
+    "setupplan": "setup-plan",
+    "usepdb": "pdb",
+    "trace": "trace",
+}
+
+
+def own_cpu() -> float:
+    """CPU seconds of this process and of the children it waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def _raise_interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _in_main_thread() -> bool:
+    import threading
+
+    return threading.current_thread() is threading.main_thread()

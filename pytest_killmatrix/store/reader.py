@@ -1,0 +1,163 @@
+"""Read one run of a sidecar, without ever writing: works in a read-only directory and while a run is going on."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from urllib.parse import quote
+
+from pytest_killmatrix.analysis.score import Score, score_of
+from pytest_killmatrix.model import Cell, Mutant, RunInfo, Status, Test
+from pytest_killmatrix.store import codec
+from pytest_killmatrix.store.errors import StoreError
+from pytest_killmatrix.store.opening import check_version, translate
+from pytest_killmatrix.store.schema import VERSION
+
+NOT_JUDGED = "interrupted"
+"""Reason of a mutant that the run did not come to."""
+
+
+@dataclass(frozen=True, slots=True)
+class MutantRow:
+    """A mutant with everything the run found out about it; tests are indexes into ``Reader.tests()``."""
+
+    mutant: Mutant
+    index: int
+    status: Status
+    reason: str | None
+    reached_by: list[int] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
+
+
+class Reader:
+    """One run of the sidecar at ``path``: the newest, or the one with that number."""
+
+    def __init__(self, path: Path | str, run: int | None = None) -> None:
+        self.path = Path(path)
+        self._connection = _connect(self.path)
+        try:
+            self.run, self.info = self._find(run)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def runs(self) -> list[tuple[int, RunInfo]]:
+        """All runs in the file, oldest first."""
+        rows = self._rows(f"SELECT run, {codec.RUN_COLUMNS} FROM runs ORDER BY run")
+        return [(row[0], codec.decode_run(row[1:])) for row in rows]
+
+    def tests(self) -> list[Test]:
+        """The run's tests; cells and reach refer to positions in this list."""
+        rows = self._rows(f"SELECT {codec.TEST_COLUMNS} FROM tests WHERE run = ? ORDER BY test", self.run)
+        return [codec.decode_test(row) for row in rows]
+
+    def mutants(self, *, cells: bool = True) -> Iterator[MutantRow]:
+        """The run's mutants in order, one at a time; without their cells where those are not needed."""
+        rows = self._rows(
+            f"SELECT mutant, status, reason, {codec.MUTANT_COLUMNS} FROM mutants WHERE run = ? ORDER BY mutant",
+            self.run,
+        )
+        for index, status, reason, *columns in rows:
+            yield MutantRow(
+                codec.decode_mutant(columns),
+                index,
+                Status.PENDING if status is None else Status(status),
+                NOT_JUDGED if status is None else reason,
+                self._reached_by(index),
+                self.cells(index) if cells else [],
+            )
+
+    def cells(self, mutant: int) -> list[Cell]:
+        """The cells of one mutant, by test."""
+        rows = self._rows(
+            f"{codec.CELL_SELECT} WHERE c.run = ? AND c.mutant = ? ORDER BY c.test, c.suite", self.run, mutant
+        )
+        return [codec.decode_cell(row) for row in rows]
+
+    def cell_count(self) -> int:
+        return int(next(self._rows("SELECT count(*) FROM cells WHERE run = ?", self.run))[0])
+
+    def score(self) -> Score:
+        """Both scores, their fractions and the counts of all statuses."""
+        rows = self._rows(
+            """
+            SELECT m.status, m.string_only,
+                   EXISTS (SELECT 1 FROM reach r WHERE r.run = m.run AND r.mutant = m.mutant)
+                   OR EXISTS (SELECT 1 FROM cells c WHERE c.run = m.run AND c.mutant = m.mutant)
+            FROM mutants m WHERE m.run = ?
+            """,
+            self.run,
+        )
+        return score_of(
+            (
+                (Status.PENDING if status is None else Status(status), bool(string_only), bool(reached))
+                for status, string_only, reached in rows
+            ),
+            self.info.scope,
+        )
+
+    def counts(self) -> dict[str, int]:
+        """How many mutants have which status, in the JSON report's words and order."""
+        return self.score().counts
+
+    def _reached_by(self, mutant: int) -> list[int]:
+        rows = self._rows(
+            """
+            SELECT test FROM reach WHERE run = ? AND mutant = ?
+            UNION SELECT test FROM cells WHERE run = ? AND mutant = ? ORDER BY 1
+            """,
+            self.run,
+            mutant,
+            self.run,
+            mutant,
+        )
+        return [row[0] for row in rows]
+
+    def _find(self, run: int | None) -> tuple[int, RunInfo]:
+        where = "ORDER BY run DESC LIMIT 1" if run is None else "WHERE run = ?"
+        row = next(
+            self._rows(f"SELECT run, {codec.RUN_COLUMNS} FROM runs {where}", *(() if run is None else (run,))), None
+        )
+        if row is None:
+            what = "no run yet" if run is None else f"no run {run}"
+            raise StoreError(f"the sidecar {self.path} has {what}; make one with pytest --kill-matrix")
+        return row[0], codec.decode_run(row[1:])
+
+    def _rows(self, statement: str, *values: int) -> Iterator[codec.Row]:
+        try:
+            yield from self._connection.execute(statement, values)
+        except sqlite3.Error as error:
+            raise translate(error, self.path) from error
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    if not path.is_file():
+        raise StoreError(f"there is no sidecar {path}; make one with pytest --kill-matrix, or give the right path")
+    connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, isolation_level=None)
+    try:
+        version = check_version(connection, path)
+        if version < VERSION:
+            raise StoreError(
+                f"the sidecar {path} has the older schema version {version}; the next pytest --kill-matrix upgrades it"
+            )
+    except sqlite3.Error as error:
+        connection.close()
+        raise translate(error, path) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
