@@ -133,7 +133,7 @@ def _stop_tracers(config: pytest.Config) -> None:
             if current is not None:
                 current.stop()
     sys.settrace(None)
-    threading.settrace(None)  # type: ignore[arg-type]
+    threading.settrace(None)
     sys.setprofile(None)
     threading.setprofile(None)
     monitoring: Any = getattr(sys, "monitoring", None)

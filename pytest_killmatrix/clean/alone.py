@@ -16,20 +16,18 @@ from pytest_killmatrix.model import Excluded, Outcome, Test
 
 def reach_of(files: Sequence[str], directory: Path) -> Reach:
     """A tracer over these files, warmed up before children fork with it; ``directory`` takes what those start find."""
-    from pytest_killmatrix.clean.tracing import arcs_now, tracer, warm
+    from pytest_killmatrix.clean.tracing import Recorder
 
-    cover = tracer(files, None)
-    cover.start()
-    warm(frozenset(files))
-    cover.stop()
+    recorder = Recorder(files, None)
+    recorder.warm()
 
     def start(test: int) -> None:
         interpreter.announce(interpreter.reach(str(directory / FILES), str(directory), test_context(test)))
-        cover.start()
+        recorder.start()
 
     def stop() -> list[tuple[str, list[tuple[int, int]]]]:
-        cover.stop()
-        return arcs_now(cover)
+        measured = recorder.stop()
+        return [(path, arcs) for path, contexts in measured.items() for arcs in contexts.values()]
 
     return Reach(start, stop)
 
@@ -57,7 +55,7 @@ def run_alone(
     result = AloneResult()
     usable = [index for index, test in enumerate(tests) if test.excluded is None]
     first: dict[int, Found] = {}
-    for done in _each(pool, usable, task_ids, tick, needs={}):
+    for done in _each(pool, usable, task_ids, tick, needs={}, lean=True):
         advance()
         result.cpu += done.cpu
         result.reach.extend(done.reach)
@@ -120,9 +118,17 @@ def _each(
     tick: Callable[[], None],
     needs: Mapping[int, tuple[int, ...]],
     width: int | None = None,
+    lean: bool = False,
 ) -> Iterator[TaskResult]:
     tasks = (
-        Task(next(task_ids), Purpose.ALONE, (test,), ((test, needs[test]),) if test in needs else (), reach=True)
+        Task(
+            next(task_ids),
+            Purpose.ALONE,
+            (test,),
+            ((test, needs[test]),) if test in needs else (),
+            reach=True,
+            lean=lean,
+        )
         for test in tests
     )
     return pool.run(tasks, width=width, tick=tick)

@@ -81,19 +81,18 @@ def main() -> None:
     """Entry point of the fresh interpreter."""
     directory = Path(sys.argv[1])
     spec: FreshSpec = pickle.loads((directory / "fresh-spec").read_bytes())
-    from pytest_killmatrix.clean.tracing import read_contexts, tracer
+    from pytest_killmatrix.clean.tracing import Recorder
 
-    data_file = directory / "fresh-reach"
-    cover = tracer(spec.files, data_file)
+    recorder = Recorder(spec.files, directory / "fresh-reach")
     sys.path[:] = spec.sys_path
     from pytest_killmatrix.clean.observer import CONTEXT, FILES, IMPORT, Observer, source_loaders
 
     def switch(context: str) -> None:
-        cover.switch_context(context)
+        recorder.switch(context)
         (directory / CONTEXT).write_text(context, encoding="utf-8")
 
     observer = Observer(spec.order, switch)
-    cover.start()
+    recorder.start()
     switch(IMPORT)
     interpreter.announce(interpreter.reach(str(directory / FILES), str(directory), None))
     observer.watch_imports(source_loaders())
@@ -101,11 +100,10 @@ def main() -> None:
     try:
         status = int(pytest.main(spec.arguments, plugins=[_Private(directory, observer)]))
     finally:
-        cover.stop()
-        cover.save()
+        reach = recorder.stop()
     numbers = {item.nodeid: index for index, item in observer.items}
     outcomes = {numbers[name]: seen for name, seen in observer.outcomes.observed.items() if name in numbers}
-    result = FreshResult(status, outcomes, read_contexts(data_file) if data_file.exists() else {})
+    result = FreshResult(status, outcomes, reach)
     (directory / "fresh-result").write_bytes(pickle.dumps(result))
     sys.stdout.flush()
     os._exit(0)

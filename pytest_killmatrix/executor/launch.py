@@ -137,6 +137,8 @@ def _serve(
         from pytest_killmatrix.clean.alone import reach_of
 
         workshop.reach = reach_of(files, temporary)
+        gc.collect()
+        gc.freeze()
         return workshop.run
 
     Zygote(
