@@ -23,7 +23,7 @@ from pytest_killmatrix.executor.launch import Launched
 from pytest_killmatrix.executor.pool import Limits
 from pytest_killmatrix.generate import FileError, FileMutants, GenerationError, Spec, generate
 from pytest_killmatrix.matrix import Done, Matrix, Subjects
-from pytest_killmatrix.model import Build, Mutant, RunInfo, Status, Test
+from pytest_killmatrix.model import Build, Mutant, Replacement, RunInfo, Status, Test
 from pytest_killmatrix.plan import Planned, plan_mutant
 from pytest_killmatrix.prepared import Prepared, Stop, Written
 from pytest_killmatrix.reach import ReachMap
@@ -125,19 +125,21 @@ class Maker:
                 self.mutants.append(mutant)
                 self.builds.append(build)
 
-    def _extra(self) -> dict[str, list[tuple[str, list[Any]]]]:
-        hook: Any = self.prepared.config.hook.pytest_killmatrix_mutants
-        implementations = hook.get_hookimpls()
-        if not implementations:
-            return {}
-        extra: dict[str, list[tuple[str, list[Any]]]] = {}
-        for name, path in self.prepared.targets.files.items():
-            with tokenize.open(path) as file:
-                source = file.read()
+    def _extra(self) -> dict[str, list[tuple[str, list[Replacement]]]]:
+        """Other plugins' replacements, by file and plugin."""
+        implementations = self.prepared.config.hook.pytest_killmatrix_mutants.get_hookimpls()
+        extra: dict[str, list[tuple[str, list[Replacement]]]] = {}
+        for name, path in self.prepared.targets.files.items() if implementations else ():
+            try:
+                with tokenize.open(path) as file:
+                    source = file.read()
+            except (OSError, SyntaxError, UnicodeDecodeError):
+                continue  # the generator says what is wrong with the file
+            arguments: dict[str, str] = {"path": name, "source": source}
             for implementation in implementations:
-                arguments = {"path": name, "source": source}
-                made = implementation.function(*[arguments[argument] for argument in implementation.argnames])
-                extra.setdefault(name, []).append((implementation.plugin_name, list(made or ())))
+                given: Any = implementation.function(*[arguments[word] for word in implementation.argnames])
+                made = [_replacement(one, implementation.plugin_name) for one in given or ()]
+                extra.setdefault(name, []).append((implementation.plugin_name, made))
         return extra
 
     # -- 2. clean runs and reach -----------------------------------------------------------------------------------
@@ -386,6 +388,19 @@ def _write(sidecar: Sidecar, run: int, done: Done) -> None:
     for cell in done.cells:
         sidecar.add_cell(run, cell)
     sidecar.set_status(run, done.mutant, done.status, done.reason)
+
+
+def _replacement(given: Any, plugin: str) -> Replacement:
+    if isinstance(given, Replacement):
+        return given
+    try:
+        return Replacement(*given)
+    except TypeError:
+        raise Stop(
+            f"no kill matrix: plugin {plugin} gave {given!r} in pytest_killmatrix_mutants; a replacement is "
+            "(operator, line, column, end_line, end_column, text)",
+            _USAGE,
+        ) from None
 
 
 def _encoding(path: Path) -> str:

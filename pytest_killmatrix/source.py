@@ -145,14 +145,24 @@ class SourceFile:
 
     @cached_property
     def future_flags(self) -> int:
-        """Compiler flag bits of the file's ``from __future__`` imports."""
-        flags = 0
-        for statement in self.tree.body:
-            if isinstance(statement, ast.ImportFrom) and statement.module == "__future__" and not statement.level:
-                for alias in statement.names:
-                    feature = getattr(__future__, alias.name, None)
-                    flags |= getattr(feature, "compiler_flag", 0)
-        return flags
+        """Compiler flag bits of the file's ``from __future__`` imports.
+
+        Asked of the compiler: it knows which features are long past and leave no flag (``division``).
+        """
+        names = [
+            alias.name
+            for statement in self.tree.body
+            if isinstance(statement, ast.ImportFrom) and statement.module == "__future__" and not statement.level
+            for alias in statement.names
+            if alias.name in __future__.all_feature_names
+        ]
+        if not names:
+            return 0
+        code = compile(f"from __future__ import {', '.join(names)}", "<future>", "exec", dont_inherit=True)
+        every = 0
+        for name in __future__.all_feature_names:
+            every |= getattr(__future__, name).compiler_flag
+        return code.co_flags & every
 
     @cached_property
     def sections(self) -> Sequence[Section]:

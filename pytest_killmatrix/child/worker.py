@@ -23,7 +23,7 @@ from pytest_killmatrix.child.recollect import identities
 from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, OBSTACLE, REACH, UNOBSERVED
 from pytest_killmatrix.child.running import FullRunner, SessionEnded
 from pytest_killmatrix.child.verdict import Judge, Verdict, first_line
-from pytest_killmatrix.executor.protocol import Task
+from pytest_killmatrix.executor.protocol import Purpose, Task
 from pytest_killmatrix.executor.slots import Slot
 from pytest_killmatrix.model import Outcome, Phase
 
@@ -105,6 +105,10 @@ class Workshop:
             install_mutant(*place, slot.memory.__setitem__, marking)
             interpreter.announce(interpreter.mutant(*place, str(slot.path)))
         mark = slot.memory.__setitem__
+        if task.purpose is Purpose.NOOP:
+            for swap in task.swaps:  # one that cannot be made live is a matter of its own mutants, not of the control
+                self.live.swap((swap,), lambda code: code)
+            return None
         not_live = self.live.swap(task.swaps, lambda code: marking.install(code, mark))
         return not_live.reason if not_live is not None else None
 

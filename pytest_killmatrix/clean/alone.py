@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from pytest_killmatrix.activation import interpreter
 from pytest_killmatrix.child.worker import Reach
@@ -12,6 +13,8 @@ from pytest_killmatrix.clean.observer import FILES, test_context
 from pytest_killmatrix.executor.pool import Found, Pool, TaskResult
 from pytest_killmatrix.executor.protocol import Purpose, Task
 from pytest_killmatrix.model import Excluded, Outcome, Test
+
+_PROOFS: Final = 4  # further runs alone that must pass before a failure is put down to the tests beside it
 
 
 def reach_of(files: Sequence[str], directory: Path) -> Reach:
@@ -66,9 +69,9 @@ def run_alone(
     for test in different:
         second = again.get(test)
         if second is not None and second.outcome is Outcome.PASSED:
-            third = _serially(pool, [test], task_ids, tick, {}, result).get(test)
-            if third is not None and third.outcome is Outcome.PASSED:
-                result.unsafe.add(test)
+            more = [_serially(pool, [test], task_ids, tick, {}, result).get(test) for _ in range(_PROOFS)]
+            if all(found is not None and found.outcome is Outcome.PASSED for found in more):
+                result.unsafe.add(test)  # it failed only while other children ran
             else:
                 result.excluded[test] = (Excluded.FLAKY, "passes alone only now and then")
         elif _same(first.get(test), second):
