@@ -12,7 +12,7 @@ from pytest_killmatrix.executor.pool import Found
 from pytest_killmatrix.model import Outcome, Phase
 
 _SAMPLE_ONE_IN: Final = 8  # mutants of which one such kill is run again
-_QUIET: Final = frozenset({Outcome.PASSED, Outcome.SKIPPED})
+_VIOLENT_SAMPLE: Final = 2  # in a row that holds a timeout or crash; one that disagrees has the whole row run again
 
 
 @dataclass(slots=True)
@@ -78,10 +78,11 @@ def to_confirm(key: str, reading: RowReading) -> list[int]:
     violent = any(cell.outcome in (Outcome.TIMEOUT, Outcome.CRASH) for cell in reading.cells.values())
     chosen = set(reading.suspect)
     provisional = [test for test in reading.provisional if reading.cells[test].outcome is not Outcome.TIMEOUT]
-    if violent or len(kills) == 1:
+    if len(kills) == 1:
         chosen.update(provisional)
-    elif provisional and _hash(key) % _SAMPLE_ONE_IN == 0:
-        chosen.add(min(provisional, key=lambda test: _hash(f"{key} {test}")))
+    elif violent or _hash(key) % _SAMPLE_ONE_IN == 0:
+        drawn = sorted(provisional, key=lambda test: _hash(f"{key} {test}"))
+        chosen.update(drawn[: _VIOLENT_SAMPLE if violent else 1])
     chosen.update(test for test, cell in reading.cells.items() if cell.outcome is Outcome.ERROR)
     return sorted(chosen)
 

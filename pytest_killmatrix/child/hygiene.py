@@ -10,6 +10,7 @@ import contextlib
 import faulthandler
 import os
 import random
+import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -20,13 +21,13 @@ import pytest
 
 #: plugins that write to the user's screen or files, or that decide by the outcomes of earlier tests
 _REPORTERS = (
-    "terminalreporter",
     "junitxml",
     "pastebin",
     "lfplugin",
     "nfplugin",
     "stepwiseplugin",
     "_cov",
+    "_cov_contexts",
     "dsession",
     "html",
     "json_report",
@@ -48,6 +49,10 @@ def detach(config: pytest.Config) -> None:
     _to_devnull(1, os.O_WRONLY)
     _to_devnull(2, os.O_WRONLY)
     _stop_tracers(config)
+    _silence_terminal(config)
+    timeouts: Any = sys.modules.get("pytest_timeout")
+    if timeouts is not None:
+        timeouts.timeout_timer = _stop_here
     for name in _REPORTERS:
         plugin = config.pluginmanager.get_plugin(name)
         if plugin is not None:
@@ -66,6 +71,34 @@ def detach(config: pytest.Config) -> None:
         cache.set = lambda key, value: None
     config.option.maxfail = 0
     config.option.verbose = min(config.option.verbose, 0)
+
+
+class _SilentReporter:
+    """The terminal reporter without its hooks, for whoever asks for it; what it writes goes nowhere."""
+
+    def __init__(self, reporter: Any) -> None:
+        self._reporter = reporter
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("pytest_"):
+            raise AttributeError(name)
+        return getattr(self._reporter, name)
+
+
+def _silence_terminal(config: pytest.Config) -> None:
+    reporter: Any = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None:
+        reporter._tw = pytest.TerminalReporter(config, open(os.devnull, "w"))._tw  # noqa: SIM115 - as long as we live
+        config.pluginmanager.unregister(reporter)
+        config.pluginmanager.register(_SilentReporter(reporter), "terminalreporter")
+
+
+def _stop_here(*_: object) -> None:
+    """In place of what pytest-timeout's threads do: they end the process, and a dead child is a crash.
+
+    A stopped one is found by the controller's clock, which calls it the timeout that it is.
+    """
+    os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def settle_hypothesis(items: Sequence[pytest.Item]) -> None:

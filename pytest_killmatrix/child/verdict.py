@@ -88,9 +88,11 @@ def first_line(error: BaseException) -> str:
 
 
 def _innermost(error: BaseException) -> tuple[str, int]:
+    """Where it was raised; for ``pytest.fail`` and its like, where that was called."""
     filename, line = "", 0
     for frame, number in traceback.walk_tb(error.__traceback__):
-        filename, line = frame.f_code.co_filename, number
+        if frame.f_globals.get("__name__") != "_pytest.outcomes":
+            filename, line = frame.f_code.co_filename, number
     return filename, line
 
 
