@@ -17,7 +17,7 @@ from pytest_killmatrix.clean.alone import AloneResult, run_alone
 from pytest_killmatrix.clean.fresh import FreshResult, FreshSpec
 from pytest_killmatrix.clean.judging import clean_tests, exclude_differing
 from pytest_killmatrix.clean.observer import test_context
-from pytest_killmatrix.clean.tracing import read_children
+from pytest_killmatrix.clean.tracing import Measured, read_children, read_forks
 from pytest_killmatrix.controls import Controls
 from pytest_killmatrix.executor.launch import Launched
 from pytest_killmatrix.executor.pool import Limits
@@ -152,9 +152,7 @@ class Maker:
         fresh = self._fresh()
         exclude_differing(self.tests, fresh.outcomes, self.settings.clean_runs)
         self.reach = ReachMap()
-        for path, contexts in fresh.reach.items():
-            for context, arcs in contexts.items():
-                self.reach.add(path, context, arcs)
+        self._add_reach(fresh.reach)
         limits = Limits(
             lambda test: self.settings.budget(self.tests[test].seconds) if test >= 0 else 60.0,
             lambda test: self.tests[test].seconds,
@@ -163,15 +161,19 @@ class Maker:
         )
         self.pool = self.launched.pool(limits)
         alone = self._alone(limits) if self.settings.alone else AloneResult()
-        for path, contexts in read_children(self.launched.temporary).items():
-            for context, arcs in contexts.items():
-                self.reach.add(path, context, arcs)
+        for others in (read_children(self.launched.temporary), read_forks(self.launched.temporary)):
+            self._add_reach(others)
         self.needs = alone.needs
         self.unsafe = set(alone.unsafe)
         for index, (why, message) in alone.excluded.items():
             self.tests[index].excluded, self.tests[index].message = why, message
         for index in alone.needs:
             self.tests[index].needs_predecessors = True
+
+    def _add_reach(self, measured: Measured) -> None:
+        for path, contexts in measured.items():
+            for context, arcs in contexts.items():
+                self.reach.add(path, context, arcs)
 
     def _fresh(self) -> FreshResult:
         prepared = self.prepared
@@ -365,10 +367,6 @@ class Maker:
         self.info.seconds = time.monotonic() - self._started
         self.info.cpu = {**self.cpu, "total": sum(self.cpu.values())}
         self.info.notes.extend(self.prepared.notes)
-        self.info.notes.append(
-            f"largest process that forks: {self.pool.zygote_peak / 2**20:.0f} MB, "
-            f"largest child: {self.pool.largest_child / 2**20:.0f} MB"
-        )
         sidecar.update_run(run, self.info)
         with Reader(self.settings.sidecar, run) as reader:
             judged = reader.score()

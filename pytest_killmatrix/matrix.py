@@ -260,11 +260,12 @@ class Matrix:
                 return Done(planned.mutant, Status.PENDING, "not live", (), planned.reached_by)
             if job.error is None:
                 return Done(planned.mutant, Status.NO_COVERAGE, "line_reached", (), ())
-        unobserved = any(UNOBSERVED in cell.flags for cell in job.cells.values())
+        # the file ran unmutated as a script: what that test then says is no outcome of this mutant
+        seen = {test: cell for test, cell in job.cells.items() if cell.outcome.kills or UNOBSERVED not in cell.flags}
         status = status_of(
             None,
-            [cell.outcome for cell in job.cells.values()],
-            missing=unobserved,
+            [cell.outcome for cell in seen.values()],
+            missing=len(seen) < len(job.cells),
             reached=bool(job.cells),
             only_excluded=False,
         )
@@ -275,7 +276,7 @@ class Matrix:
             planned.mutant,
             status,
             reason,
-            tuple(self._cell(job, job.cells[test]) for test in sorted(job.cells)),
+            tuple(self._cell(job, seen[test]) for test in sorted(seen)),
             reached_by,
         )
 

@@ -188,7 +188,7 @@ def read(config: pytest.Config) -> Settings:
         mutate=tuple(values["--mutate"] or ()),
         operators=values["--mutation-operators"] or "",
         mutants=tuple(values["--mutants"] or ()),
-        sidecar=_path(config, values["--kill-matrix-db"], config.rootpath),
+        sidecar=_path(config, "--kill-matrix-db", values["--kill-matrix-db"]),
         workers=_workers(config, values["--kill-matrix-workers"]),
         isolation=values["--kill-matrix-isolation"],
         static=values["--kill-matrix-static"],
@@ -199,7 +199,7 @@ def read(config: pytest.Config) -> Settings:
         alone=not values["--kill-matrix-no-alone"],
         fresh=bool(values["--kill-matrix-fresh"]),
         fail_under=tuple(_threshold(text) for text in values["--kill-matrix-fail-under"] or ()),
-        json=_path(config, json, config.invocation_params.dir) if json else None,
+        json=_path(config, "--kill-matrix-json", json) if json else None,
     )
 
 
@@ -214,7 +214,10 @@ def _value(config: pytest.Config, option: Option) -> Any:
     return value
 
 
-def _path(config: pytest.Config, text: str, base: Path) -> Path:
+def _path(config: pytest.Config, flag: str, text: str) -> Path:
+    """Relative to where the value was written: the command line's directory, or the project's."""
+    given = any(option.flag == flag and config.getoption(option.dest) is not None for option in OPTIONS)
+    base = config.invocation_params.dir if given else config.rootpath
     return Path(os.path.abspath(base / Path(text).expanduser()))
 
 

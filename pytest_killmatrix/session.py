@@ -36,6 +36,7 @@ class KillMatrix:
         self._prepared: Prepared | None = None
         self._loop_ended = False
         self._message: str | None = None
+        self._asked_not_to = False  # by an option of pytest's: then its exit status is the answer
         self._cpu_before_loop = 0.0
         self._undistribute()
 
@@ -85,6 +86,7 @@ class KillMatrix:
         option: Any = self.config.option
         for name in ("collectonly", "setuponly", "setupplan", "usepdb", "trace"):
             if getattr(option, name, False):
+                self._asked_not_to = True
                 return f"the run is one with --{_FLAGS[name]}"
         if session.testsfailed and not option.continue_on_collection_errors:
             return "some test files cannot be collected (--continue-on-collection-errors goes on without them)"
@@ -107,7 +109,7 @@ class KillMatrix:
     def finish(self, session: pytest.Session, exitstatus: int) -> int:
         """Make the matrix; returns the exit status of the whole run."""
         if self._prepared is None or self._launched is None:
-            return _NOTHING if self._message is not None and exitstatus == 0 else exitstatus
+            return _NOTHING if self._message is not None and exitstatus == 0 and not self._asked_not_to else exitstatus
         if not self._loop_ended:
             self._message = "no kill matrix: the suite did not run to its end"
             return exitstatus

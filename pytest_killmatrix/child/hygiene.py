@@ -70,7 +70,7 @@ def detach(config: pytest.Config) -> None:
     if cache is not None:
         cache.set = lambda key, value: None
     config.option.maxfail = 0
-    config.option.verbose = min(config.option.verbose, 0)
+    config.option.verbose = min(getattr(config.option, "verbose", 0), 0)  # absent with -p no:terminal
 
 
 class _SilentReporter:

@@ -23,10 +23,11 @@ def reach_of(files: Sequence[str], directory: Path) -> Reach:
 
     recorder = Recorder(files, None)
     recorder.warm()
+    recorder.follow_forks(directory)
 
     def start(test: int) -> None:
         interpreter.announce(interpreter.reach(str(directory / FILES), str(directory), test_context(test)))
-        recorder.start()
+        recorder.start(test_context(test))
 
     def stop() -> list[tuple[str, list[tuple[int, int]]]]:
         measured = recorder.stop()

@@ -84,6 +84,7 @@ def main() -> None:
     from pytest_killmatrix.clean.tracing import Recorder
 
     recorder = Recorder(spec.files, directory / "fresh-reach")
+    recorder.follow_forks(directory)
     sys.path[:] = spec.sys_path
     from pytest_killmatrix.clean.observer import CONTEXT, FILES, IMPORT, Observer, source_loaders
 
@@ -106,4 +107,4 @@ def main() -> None:
     result = FreshResult(status, outcomes, reach)
     (directory / "fresh-result").write_bytes(pickle.dumps(result))
     sys.stdout.flush()
-    os._exit(0)
+    os._exit(0)  # what tests left behind (threads, exit handlers) must not decide how this ends

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
+import signal
 import sqlite3
 import sys
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import coverage
 
@@ -56,9 +59,13 @@ class Recorder:
         self._data_file = data_file
         self._taken = _Taken()
         self._collector: Any = None
+        self._running = False
+        self._forks: Path | None = None
 
-    def start(self) -> None:
-        """Begin, without a context."""
+    def start(self, context: str = "") -> None:
+        """Begin, in a context."""
+        self._taken.set_context(context)
+        self._running = True
         self._cover.start()
         collector: Any = getattr(self._cover, "_collector", None)
         if all(hasattr(collector, name) for name in ("covdata", "flush_data")):
@@ -74,10 +81,12 @@ class Recorder:
         self.start()
         warm(self._files)
         self._cover.stop()
+        self._running = False
 
     def stop(self) -> Measured:
         """End; what was executed."""
         self._cover.stop()
+        self._running = False
         if self._collector is not None:
             self._collector.flush_data()
             return self._taken.measured
@@ -86,6 +95,40 @@ class Recorder:
             return read_contexts(self._data_file)
         data = self._cover.get_data()
         return {name: {"": list(data.arcs(name) or ())} for name in sorted(data.measured_files())}
+
+    def follow_forks(self, directory: Path) -> None:
+        """What processes execute that a test forks is written to ``directory`` when they leave (``read_forks``)."""
+        self._forks = directory
+        os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self) -> None:
+        if not self._running or self._collector is None:
+            return
+        self._collector.flush_data()
+        self._taken.measured = {}  # all that was the parent's
+        leave = os._exit
+
+        def save_and_leave(status: int) -> NoReturn:
+            self._save()
+            leave(status)
+
+        def save_and_die(number: int, _: object) -> None:
+            self._save()
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+        os._exit = save_and_leave  # how multiprocessing's workers, and most forked children, end
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, save_and_die)  # how a pool ends its workers
+
+    def _save(self) -> None:
+        self._running = False
+        self._cover.stop()
+        self._collector.flush_data()
+        if self._forks is not None and self._taken.measured:
+            path = self._forks / f"fork-{os.getpid()}"
+            path.with_suffix(".part").write_bytes(pickle.dumps(self._taken.measured))
+            path.with_suffix(".part").rename(path)
 
 
 class _Taken:
@@ -120,14 +163,27 @@ def read_contexts(data_file: Path) -> Measured:
     return measured
 
 
+def read_forks(directory: Path) -> Measured:
+    """What processes that tests forked executed (``Recorder.follow_forks``)."""
+    measured: Measured = {}
+    for path in sorted(directory.glob("fork-*")):
+        if not path.suffix:
+            _merge(measured, pickle.loads(path.read_bytes()))
+    return measured
+
+
+def _merge(into: Measured, more: Measured) -> None:
+    for path, contexts in more.items():
+        for context, arcs in contexts.items():
+            into.setdefault(path, {}).setdefault(context, []).extend(arcs)
+
+
 def read_children(directory: Path) -> Measured:
     """What child interpreters of tests executed; their data files lie in ``directory`` (``activation.interpreter``)."""
     measured: Measured = {}
     for data_file in sorted(directory.glob("child.*")):
         with contextlib.suppress(sqlite3.Error):  # one that was killed while it wrote
-            for path, contexts in read_contexts(data_file).items():
-                for context, arcs in contexts.items():
-                    measured.setdefault(path, {}).setdefault(context, []).extend(arcs)
+            _merge(measured, read_contexts(data_file))
     return measured
 
 
