@@ -99,3 +99,9 @@ def _digest(path: Path) -> str:
     except OSError as error:
         return f"unreadable: {error.errno}"
     return digest.hexdigest()
+
+
+def own_cpu() -> float:
+    """CPU seconds of this process and of the children it waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system

@@ -23,13 +23,12 @@ from pytest_killmatrix.executor.launch import Launched
 from pytest_killmatrix.executor.pool import Limits
 from pytest_killmatrix.generate import FileError, FileMutants, GenerationError, Spec, generate
 from pytest_killmatrix.matrix import Done, Matrix, Subjects
-from pytest_killmatrix.model import Build, Mutant, Replacement, RunInfo, Status, Test
+from pytest_killmatrix.model import Build, Clean, Excluded, Mutant, Replacement, RunInfo, Status, Test
 from pytest_killmatrix.plan import Planned, plan_mutant
 from pytest_killmatrix.prepared import Prepared, Stop, Written
 from pytest_killmatrix.reach import ReachMap
 from pytest_killmatrix.report.narrator import Narrator
 from pytest_killmatrix.report.thresholds import unmet
-from pytest_killmatrix.session import own_cpu
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.reader import Reader
 from pytest_killmatrix.store.writer import Sidecar
@@ -79,6 +78,7 @@ class Maker:
     def _make(self, sidecar: Sidecar) -> int:
         if sidecar.notice:
             self.info.notes.append(sidecar.notice)
+        self.info.notes.append(self.prepared.targets.described())
         files = environment.file_hashes(self.prepared.config.rootpath, without=[self.settings.sidecar])
         self._generate()
         self._run_clean()
@@ -94,7 +94,7 @@ class Maker:
     def _generate(self) -> None:
         """Make mutants in a process of its own."""
         self.narrator.say("making mutants")
-        before = own_cpu()
+        before = environment.own_cpu()
         chosen = self.prepared.targets.files
         root = str(self.prepared.config.rootpath)
         spec = Spec(root, list(chosen), self.settings.operators, self._extra())
@@ -108,7 +108,7 @@ class Maker:
                 self._take_file(record)
         except (ValueError, GenerationError) as error:
             raise Stop(f"no kill matrix: {error}", _USAGE) from error
-        self.cpu["generate"] += own_cpu() - before
+        self.cpu["generate"] += environment.own_cpu() - before
         self.info.population = len(self.mutants)
         if not self.mutants:
             wanted = f" that match {', '.join(self.settings.mutants)}" if self.settings.mutants else ""
@@ -149,10 +149,16 @@ class Maker:
         self.narrator.say("clean run in a fresh interpreter")
         prepared = self.prepared
         self.tests: list[Test] = clean_tests(prepared.items, prepared.identities, prepared.outcomes.observed)
-        fresh = self._fresh()
-        exclude_differing(self.tests, fresh.outcomes, self.settings.clean_runs)
+        self.tests += [
+            Test(name, name, Clean.UNCOLLECTABLE, excluded=Excluded.UNCOLLECTABLE, message=why)
+            for name, why in prepared.uncollectable
+        ]
         self.reach = ReachMap()
-        self._add_reach(fresh.reach)
+        for number in range(max(self.settings.clean_runs - 1, 1)):
+            fresh = self._fresh(number, run_tests=self.settings.clean_runs > 1)
+            if self.settings.clean_runs > 1:
+                exclude_differing(self.tests, fresh.outcomes)
+            self._add_reach(fresh.reach)
         limits = Limits(
             lambda test: self.settings.budget(self.tests[test].seconds) if test >= 0 else 60.0,
             lambda test: self.tests[test].seconds,
@@ -175,7 +181,7 @@ class Maker:
             for context, arcs in contexts.items():
                 self.reach.add(path, context, arcs)
 
-    def _fresh(self) -> FreshResult:
+    def _fresh(self, number: int, *, run_tests: bool) -> FreshResult:
         prepared = self.prepared
         spec = FreshSpec(
             prepared.sys_path,
@@ -183,8 +189,9 @@ class Maker:
             prepared.identities,
             [str(path) for path in prepared.targets.files.values()],
             str(self.launched.temporary),
+            run_tests,
         )
-        running = rerun.start(prepared.config, spec)
+        running = rerun.start(prepared.config, spec, number)
         try:
             wall = sum(test.seconds for test in self.tests) + prepared.collected_in
             result = running.wait(60 + _FRESH_PATIENCE * wall, self.narrator.tick)
@@ -341,11 +348,11 @@ class Maker:
                 self._flushed = now
                 sidecar.flush()
 
-        before = own_cpu()
+        before = environment.own_cpu()
         for done in matrix.run(todo, tick, lambda planned: self.narrator.advance(len(planned.tests))):
             _write(sidecar, run, done)
         sidecar.flush()
-        controller = own_cpu() - before
+        controller = environment.own_cpu() - before
         self.launched.close()
         for phase, seconds in matrix.cpu.items():
             self.cpu[phase] += seconds
@@ -366,7 +373,6 @@ class Maker:
     def _conclude(self, sidecar: Sidecar, run: int) -> int:
         self.info.seconds = time.monotonic() - self._started
         self.info.cpu = {**self.cpu, "total": sum(self.cpu.values())}
-        self.info.notes.extend(self.prepared.notes)
         sidecar.update_run(run, self.info)
         with Reader(self.settings.sidecar, run) as reader:
             judged = reader.score()

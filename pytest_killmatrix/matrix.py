@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,17 @@ from pytest_killmatrix.rows import RowReading, agrees, chunks, deciding_timeouts
 _MOST_RECHECKS: Final = 3
 
 
+class Kind(enum.Enum):
+    """What a task is for its mutant."""
+
+    ROW = enum.auto()
+    ISOLATE = enum.auto()  # a row again, one child a test
+    RESOLVE = enum.auto()  # who of the uncertain evaluates the mutant when nothing ran before
+    CONFIRM = enum.auto()
+    RECHECK = enum.auto()  # a deciding timeout once more, with nothing beside it
+    RETRY = enum.auto()  # our own machinery failed
+
+
 @dataclass(slots=True)
 class Job:
     """One mutant on its way to a status."""
@@ -31,7 +43,7 @@ class Job:
     outstanding: int = 0
     entered: bool = False
     evaluated: bool = False
-    isolated: bool = False
+    isolated: set[int] = field(default_factory=set)
     not_live: str | None = None
     error: str | None = None
 
@@ -79,11 +91,10 @@ class Matrix:
         self._provisional = provisional  # no alone runs were made, so no kill is above doubt
         self._lean = lean
         self._ids = task_ids
-        self._jobs: dict[int, tuple[Job, str]] = {}
+        self._jobs: dict[int, tuple[Job, Kind]] = {}
         self._serial: list[Job] = []
         self._recheck: list[Job] = []
         self.cpu = {"swap": 0.0, "collection": 0.0, "confirm": 0.0}
-        self.cells_run = 0
 
     def run(
         self, plan: Sequence[Planned], tick: Callable[[], None], advance: Callable[[Planned], None]
@@ -112,18 +123,18 @@ class Matrix:
                 self._serial.append(job)
             if not together:
                 continue
-            yield from self._row_tasks(job, together, "row", alone=self._isolate)
+            yield from self._row_tasks(job, together, Kind.ROW, alone=self._isolate)
 
     def _serial_tasks(self, job: Job) -> Iterator[Task]:
-        return self._row_tasks(job, job.apart, "row", alone=self._isolate)
+        return self._row_tasks(job, job.apart, Kind.ROW, alone=self._isolate or bool(job.isolated))
 
-    def _row_tasks(self, job: Job, tests: Sequence[int], kind: str, *, alone: bool) -> Iterator[Task]:
+    def _row_tasks(self, job: Job, tests: Sequence[int], kind: Kind, *, alone: bool) -> Iterator[Task]:
         groups = [(test,) for test in tests] if alone else [tuple(tests)]
         job.outstanding += len(groups)
         for group in groups:
             yield self._task(job, group, kind, Purpose.ROW, marked=True)
 
-    def _task(self, job: Job, tests: tuple[int, ...], kind: str, purpose: Purpose, *, marked: bool) -> Task:
+    def _task(self, job: Job, tests: tuple[int, ...], kind: Kind, purpose: Purpose, *, marked: bool) -> Task:
         subjects, planned = self._subjects, job.planned
         mutant, build = subjects.mutants[planned.mutant], subjects.builds[planned.mutant]
         path = subjects.paths[mutant.path]
@@ -150,23 +161,22 @@ class Matrix:
     def _take(self, result: TaskResult) -> Job:
         job, kind = self._jobs.pop(result.task.id)
         job.outstanding -= 1
-        self.cells_run += len(result.found)
         route = "collection" if job.planned.route is Route.COLLECTION else "swap"
-        self.cpu[route if kind == "row" else "confirm"] += result.cpu
+        self.cpu[route if kind is Kind.ROW else "confirm"] += result.cpu
         if result.obstacle is not None:
             job.not_live = result.obstacle
         elif result.fault is not None:
             self._fault(job, result, kind)
-        elif kind in ("row", "isolate", "resolve"):
+        elif kind in (Kind.ROW, Kind.ISOLATE, Kind.RESOLVE, Kind.RETRY):
             self._row(job, result, kind)
         else:
             self._alone(job, result)
         return job
 
-    def _fault(self, job: Job, result: TaskResult, kind: str) -> None:
-        if kind != "retry":
+    def _fault(self, job: Job, result: TaskResult, kind: Kind) -> None:
+        if kind is not Kind.RETRY:
             job.outstanding += 1
-            self._pool.add(self._task(job, result.task.tests, "retry", Purpose.CONFIRM, marked=True))
+            self._pool.add(self._task(job, result.task.tests, Kind.RETRY, Purpose.CONFIRM, marked=True))
             return
         job.error = result.fault
         for test in result.task.tests:
@@ -175,7 +185,7 @@ class Matrix:
                 test, Outcome.ERROR, Phase.CALL, None, message, None, 0.0, (), False, False
             )  # fmt: skip
 
-    def _row(self, job: Job, result: TaskResult, kind: str) -> None:
+    def _row(self, job: Job, result: TaskResult, kind: Kind) -> None:
         reading = read_row(result.found, result.collected, result.task.recollected, self._subjects.wide)
         job.entered |= reading.entered
         job.evaluated |= reading.evaluated
@@ -186,41 +196,44 @@ class Matrix:
         alone = len(result.task.tests) == 1
         if alone:
             job.alone.update(reading.cells)
-        if kind == "row" and not alone:
+        failed = any(cell.outcome is Outcome.ERROR for cell in reading.cells.values())
+        if kind in (Kind.ROW, Kind.RETRY) and (not alone or (failed and kind is Kind.ROW)):
             self._follow_up(job, reading)
 
     def _follow_up(self, job: Job, reading: RowReading) -> None:
         if reading.shared_fixture_broke:
-            self._isolate_job(job)
+            self._isolate_job(job, self._part_of(job, next(iter(reading.cells))))
             return
         if reading.uncertain:
             job.outstanding += 1
-            self._pool.add(self._task(job, tuple(reading.uncertain), "resolve", Purpose.CONFIRM, marked=True))
+            self._pool.add(self._task(job, tuple(reading.uncertain), Kind.RESOLVE, Purpose.CONFIRM, marked=True))
         key = self._subjects.mutants[job.planned.mutant].key
         for test in to_confirm(key, reading):
             job.outstanding += 1
-            self._pool.add(self._task(job, (test,), "confirm", Purpose.CONFIRM, marked=False))
+            self._pool.add(self._task(job, (test,), Kind.CONFIRM, Purpose.CONFIRM, marked=False))
 
-    def _isolate_job(self, job: Job) -> None:
-        if job.isolated:
-            return
-        job.isolated = True
-        job.confirmed.clear()
-        tests, _ = chunks(job.planned.tests, self._subjects.unsafe)
-        for task in self._row_tasks(job, tests, "isolate", alone=True):
+    def _isolate_job(self, job: Job, tests: Collection[int]) -> None:
+        """Run a part of a row again, one child a test: what its tests said of each other's ruins is not to be kept."""
+        again = [test for test in job.planned.tests if test in tests and test not in job.isolated]
+        job.isolated.update(again)
+        for task in self._row_tasks(job, again, Kind.ISOLATE, alone=True):
             self._pool.add(task)
 
     def _alone(self, job: Job, result: TaskResult) -> None:
         for found in result.found:
             before = job.cells.get(found.test)
-            if job.isolated or before is None:
+            if found.test in job.isolated or before is None:
                 continue
-            same = agrees(before, found)
+            job.confirmed[found.test] = agrees(before, found)
             job.cells[found.test] = found
             job.alone.add(found.test)
-            job.confirmed[found.test] = same
-            if not same and before.outcome is not Outcome.ERROR:
-                self._isolate_job(job)
+            if not job.confirmed[found.test] and before.outcome is not Outcome.ERROR:
+                self._isolate_job(job, self._part_of(job, found.test))
+
+    def _part_of(self, job: Job, test: int) -> Collection[int]:
+        """The tests that ran in the same row as this one."""
+        together, apart = chunks(job.planned.tests, self._subjects.unsafe)
+        return apart if test in apart else together
 
     # -- settling --------------------------------------------------------------------------------------------------
 
@@ -236,7 +249,7 @@ class Matrix:
         """A timeout that a status rests on must happen again alone, with nothing else running, on its full budget."""
         for job in self._recheck:
             for test in deciding_timeouts(job.cells)[:_MOST_RECHECKS]:
-                task = self._task(job, (test,), "recheck", Purpose.CONFIRM, marked=False)
+                task = self._task(job, (test,), Kind.RECHECK, Purpose.CONFIRM, marked=False)
                 for result in self._pool.run([task], width=1, tick=tick):
                     self._jobs.pop(result.task.id, None)
                     self.cpu["confirm"] += result.cpu

@@ -52,6 +52,10 @@ class Hooks:
         self.matrix.after_loop()
         return result
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note files that cannot be collected."""
+        self.matrix.note_uncollectable(report)
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note clean outcomes."""
         self.matrix.outcomes.add(report)

@@ -6,7 +6,7 @@ import os
 import sys
 import types
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,8 @@ class Prepared:
     """The collected session as it was at the fork; items are named by their index everywhere.
 
     ``loaded`` are the files under mutation that were imported by then, ``followers`` the test files that took names
-    from a test file, ``wide`` the items that use a fixture of wider than function scope.
+    from a test file, ``wide`` the items that use a fixture of wider than function scope, ``uncollectable`` the node ids
+    of files that could not be collected, with the reason.
     """
 
     config: pytest.Config
@@ -53,9 +54,9 @@ class Prepared:
     sys_path: list[str]
     collected_in: float
     outcomes: OutcomeLog
+    uncollectable: list[tuple[str, str]]
     loop_cpu: float = 0.0
     written: Written | None = None
-    notes: list[str] = field(default_factory=list)
 
 
 def is_python_test(item: pytest.Item) -> bool:

@@ -8,15 +8,17 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from pytest_killmatrix import options, targets
+from pytest_killmatrix import environment, options, targets
 from pytest_killmatrix.child.recollect import identities
 from pytest_killmatrix.clean.outcomes import OutcomeLog
-from pytest_killmatrix.executor.launch import Launched, fork_obstacle, launch
 from pytest_killmatrix.prepared import Prepared, Stop, followers, is_python_test, loaded_files, uses_wide_fixture
+
+if TYPE_CHECKING:
+    from pytest_killmatrix.executor.launch import Launched
 
 _INTERRUPTED: Final = 2
 _OUR_FAULT: Final = 3
@@ -32,6 +34,7 @@ class KillMatrix:
         self.outcomes = OutcomeLog()
         self._began = time.monotonic()
         self._sys_path = list(sys.path)
+        self._uncollectable: list[tuple[str, str]] = []
         self._launched: Launched | None = None
         self._prepared: Prepared | None = None
         self._loop_ended = False
@@ -52,6 +55,9 @@ class KillMatrix:
         """Fork the zygote while no test has run; where that cannot be, remember why."""
         reason = self._why_not(session)
         if reason is None:
+            # not before it is known that this platform can fork: these import what others lack
+            from pytest_killmatrix.executor.launch import fork_obstacle, launch
+
             modules = {item.path for item in session.items if is_python_test(item)}
             chosen = targets.choose(self.config, self.settings.mutate, modules)
             reason = fork_obstacle() if chosen.files else "nothing to mutate; name files with --mutate=PATH"
@@ -72,15 +78,16 @@ class KillMatrix:
             sys_path=self._sys_path,
             collected_in=time.monotonic() - self._began,
             outcomes=self.outcomes,
+            uncollectable=self._uncollectable,
         )
         self._launched = launch(session, files, self.settings.workers, self._shorten)
-        self._cpu_before_loop = own_cpu()
+        self._cpu_before_loop = environment.own_cpu()
 
     def after_loop(self) -> None:
         """The loop came to its end by itself."""
         self._loop_ended = True
         if self._prepared is not None:
-            self._prepared.loop_cpu = own_cpu() - self._cpu_before_loop
+            self._prepared.loop_cpu = environment.own_cpu() - self._cpu_before_loop
 
     def _why_not(self, session: pytest.Session) -> str | None:
         option: Any = self.config.option
@@ -103,6 +110,11 @@ class KillMatrix:
         with contextlib.suppress(ValueError):
             return Path(filename).relative_to(self.config.rootpath).as_posix()
         return filename
+
+    def note_uncollectable(self, report: pytest.CollectReport) -> None:
+        """A test file that cannot be collected; the run may go on without it."""
+        if report.failed:
+            self._uncollectable.append((report.nodeid, str(report.longrepr).strip().rsplit("\n", 1)[-1][:200]))
 
     # -- after the suite -------------------------------------------------------------------------------------------
 
@@ -154,12 +166,6 @@ _FLAGS: Final = {
     "usepdb": "pdb",
     "trace": "trace",
 }
-
-
-def own_cpu() -> float:
-    """CPU seconds of this process and of the children it waited for."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
 
 
 def _raise_interrupt(*_: object) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import fnmatch
 import importlib.util
+import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +28,12 @@ class Targets:
 
     files: dict[str, Path]
     chosen_by: str
+
+    def described(self) -> str:
+        """What was chosen, and how, in one line."""
+        names = list(self.files)
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        return f"mutated ({self.chosen_by}): {', '.join(names[:3])}{more}"
 
 
 def choose(config: pytest.Config, paths: Sequence[str], test_files: Iterable[Path]) -> Targets:
@@ -70,21 +78,13 @@ def _asked(config: pytest.Config, text: str) -> Path:
 
 def _coverage_paths(root: Path) -> list[Path]:
     """What coverage.py is told to measure, where that names things below the project."""
-    if not any((root / name).is_file() for name in (".coveragerc", "setup.cfg", "tox.ini", "pyproject.toml")):
+    if not any("coverage" in _text(root / name) for name in ("setup.cfg", "tox.ini", "pyproject.toml")) and not any(
+        (root / name).is_file() for name in (".coveragerc", ".coveragerc.toml")
+    ):
         return []
-    import coverage
-
-    previous = Path.cwd()
-    os.chdir(root)  # coverage looks for its configuration in the current directory only
-    try:
-        cover = coverage.Coverage(data_file=None, messages=False)
-        wanted = [*(cover.get_option("run:source") or ()), *(cover.get_option("run:include") or ())]  # type: ignore[misc]
-    except coverage.CoverageException:
-        return []
-    finally:
-        os.chdir(previous)
+    wanted = _ask_coverage(root)
     found: list[Path] = []
-    for text in map(str, wanted):
+    for text in wanted:
         if any(char in text for char in "*?["):
             found.extend(path for path in sorted(root.glob(text.lstrip("/"))) if path.suffix == ".py" or path.is_dir())
         elif (root / text).exists():
@@ -92,6 +92,28 @@ def _coverage_paths(root: Path) -> list[Path]:
         else:
             found.extend(place for base in (root / "src", root) if (place := base / text.replace(".", "/")).is_dir())
     return found
+
+
+def _ask_coverage(root: Path) -> list[str]:
+    """Its ``source`` and ``include``, asked in a process of its own: tests will run in this one."""
+    code = (
+        "import coverage, json; cover = coverage.Coverage(data_file=None, messages=False); "
+        "print(json.dumps([*(cover.get_option('run:source') or ()), *(cover.get_option('run:include') or ())]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], cwd=root, capture_output=True, text=True, check=False, timeout=60
+    )
+    if done.returncode:
+        return []  # its configuration is broken: coverage itself will tell
+    found: list[str] = json.loads(done.stdout.strip().splitlines()[-1])
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _packages(root: Path, patterns: Sequence[str], tests: set[Path]) -> list[Path]:

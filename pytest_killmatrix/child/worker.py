@@ -30,7 +30,7 @@ from pytest_killmatrix.model import Outcome, Phase
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Measures what a test executes; the alone runs use it (``clean.reach``)."""
+    """Measures what a test executes; the alone runs use it (``clean.alone.reach_of``)."""
 
     start: Callable[[int], None]
     stop: Callable[[], list[tuple[str, list[tuple[int, int]]]]]

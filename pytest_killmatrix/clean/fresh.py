@@ -1,6 +1,6 @@
 """The fresh interpreter: the same suite once more, under another hash seed, with reach measured from the first import.
 
-``python -c "from pytest_killmatrix.clean.fresh import main; main()" SPEC`` with a pickled ``FreshSpec``.
+``python -c "from pytest_killmatrix.clean.fresh import main; main()" DIRECTORY`` with a pickled ``FreshSpec`` in it.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class FreshSpec:
     order: list[Identity]
     files: list[str]
     directory: str
+    run_tests: bool
 
 
 @dataclass(slots=True)
@@ -44,8 +45,9 @@ class FreshResult:
 class _Private:
     """Keeps the fresh run off the user's files and screen, and from running anywhere but here."""
 
-    def __init__(self, directory: Path, observer: Any) -> None:
+    def __init__(self, directory: Path, observer: Any, run_tests: bool) -> None:
         self._directory = directory
+        self._run_tests = run_tests
         self._observer = observer
 
     @pytest.hookimpl(tryfirst=True)
@@ -61,6 +63,10 @@ class _Private:
         option.usepdb = option.trace = False
         option.dist, option.tx, option.numprocesses = "no", [], None
         config.pluginmanager.set_blocked("terminalprogress")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self) -> bool | None:
+        return None if self._run_tests else True
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -99,7 +105,7 @@ def main() -> None:
     observer.watch_imports(source_loaders())
     sys.argv = ["pytest", *spec.arguments]
     try:
-        status = int(pytest.main(spec.arguments, plugins=[_Private(directory, observer)]))
+        status = int(pytest.main(spec.arguments, plugins=[_Private(directory, observer, spec.run_tests)]))
     finally:
         reach = recorder.stop()
     numbers = {item.nodeid: index for index, item in observer.items}

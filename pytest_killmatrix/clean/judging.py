@@ -35,12 +35,12 @@ def clean_tests(
     return tests
 
 
-def exclude_differing(tests: Sequence[Test], fresh: Mapping[int, Observed], clean_runs: int) -> None:
-    """Mark as flaky what a second whole run, under another hash seed, saw otherwise."""
-    if clean_runs < 2:
-        return
+def exclude_differing(tests: Sequence[Test], fresh: Mapping[int, Observed]) -> None:
+    """Mark as flaky what another whole run, under another hash seed, saw otherwise."""
     for index, test in enumerate(tests):
         other = fresh.get(index)
+        if test.excluded is Excluded.UNCOLLECTABLE:
+            continue
         if test.excluded is Excluded.SKIPPED and other is None:
             continue
         if other is None:

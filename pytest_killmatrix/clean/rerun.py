@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import pickle
 import signal
@@ -17,9 +18,6 @@ from typing import Any
 import pytest
 
 from pytest_killmatrix.clean.fresh import FreshResult, FreshSpec
-
-_OTHER_SEED = "1"
-_SECOND_SEED = "2"
 
 
 class FreshRunFailed(Exception):
@@ -75,13 +73,15 @@ class Running:
         return " | ".join(lines[-3:])[-400:] or "it printed nothing"
 
 
-def start(config: pytest.Config, spec: FreshSpec) -> Running:
-    """Run the suite once more in an interpreter of its own, under another hash seed."""
+def start(config: pytest.Config, spec: FreshSpec, number: int) -> Running:
+    """Run the suite once more, for the ``number``-th time, in an interpreter of its own, under another hash seed."""
     directory = Path(spec.directory)
     (directory / "fresh-spec").write_bytes(pickle.dumps(spec))
     environment = dict(os.environ)
     seed = environment.get("PYTHONHASHSEED")
-    environment["PYTHONHASHSEED"] = _SECOND_SEED if seed == _OTHER_SEED else _OTHER_SEED
+    seeds = (str(candidate) for candidate in range(1, number + 3) if str(candidate) != seed)
+    environment["PYTHONHASHSEED"] = next(itertools.islice(seeds, number, None))
+    (directory / "fresh-result").unlink(missing_ok=True)
     for name in ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "COV_CORE_SOURCE"):
         environment.pop(name, None)
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, OBSTACLE, REACH
-from pytest_killmatrix.executor.protocol import Connection, Exited, Purpose, Started, Task
+from pytest_killmatrix.executor.protocol import Connection, Exited, Started, Task
 from pytest_killmatrix.executor.slots import Slot
 from pytest_killmatrix.executor.zygote import BRANCH, KILL, RUN, STOP
 from pytest_killmatrix.model import Outcome, Phase
@@ -93,8 +93,6 @@ class Pool:
         self._queue: deque[_Running] = deque()
         self.zygote: int = 0
         self.zygote_cpu = 0.0
-        self.zygote_peak = 0
-        self.largest_child = 0
         self._page = os.sysconf("SC_PAGE_SIZE")
         self._memory_base = 0
 
@@ -155,7 +153,7 @@ class Pool:
                     break
                 for message in messages:
                     if isinstance(message, tuple) and message[0] == STOP:
-                        _, self.zygote_cpu, self.zygote_peak = message
+                        _, self.zygote_cpu = message
         except PoolBroken:
             pass
         if self._running and self.zygote:
@@ -184,7 +182,6 @@ class Pool:
                     ended.append(message.slot)
                     running = self._running[message.slot]
                     running.result.cpu += message.cpu
-                    self.largest_child = max(self.largest_child, message.peak)
                     if running.killed is None and message.status:
                         running.killed = _death(message.status)
                 elif isinstance(message, Started):
@@ -298,11 +295,6 @@ class Pool:
         reason = "memory" if running.killed == "memory" else None
         message = "used too much memory" if reason else f"the process died ({running.killed or 'exit status 0'})"
         return Found(test, Outcome.CRASH, phase, None, message, None, seconds, (), True, True, slot_child, reason)
-
-
-def is_control(task: Task) -> bool:
-    """Whether the task checks the instrument rather than a mutant."""
-    return task.purpose in (Purpose.NOOP, Purpose.LIFE)
 
 
 def _death(status: int) -> str:

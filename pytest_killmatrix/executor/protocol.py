@@ -13,7 +13,7 @@ _LENGTH = struct.Struct("=I")
 
 
 class Purpose(str, enum.Enum):
-    """Why a child runs; the phase its CPU time is booked on follows from it."""
+    """Why a child runs."""
 
     ROW = "row"
     CONFIRM = "confirm"
@@ -87,12 +87,11 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """A child ended: its wait status, CPU seconds and peak memory in bytes."""
+    """A child ended: its wait status and CPU seconds."""
 
     slot: int
     status: int
     cpu: float
-    peak: int
 
 
 @dataclass(slots=True)

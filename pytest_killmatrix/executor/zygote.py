@@ -8,7 +8,6 @@ import resource
 import select
 import signal
 import socket
-import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,7 +21,6 @@ KILL: Final = "kill"
 RUN: Final = "run"
 BRANCH: Final = "branch"
 _PARENT_CHECK: Final = 2.0  # seconds between looks whether the controller still lives
-_RSS_UNIT: Final = 1 if sys.platform == "darwin" else 1024
 
 
 @dataclass(slots=True)
@@ -80,7 +78,7 @@ class Zygote:
                         self._fork_branch((wake, alarm))
                     else:
                         usage = resource.getrusage(resource.RUSAGE_SELF)
-                        connection.send((STOP, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * _RSS_UNIT))
+                        connection.send((STOP, usage.ru_utime + usage.ru_stime))
                         return
         except (BrokenPipeError, ConnectionResetError):
             pass  # the controller is gone: nothing left to do but to end the children
@@ -132,7 +130,7 @@ class Zygote:
             _, status, usage = os.wait4(pid, 0)
             slot = children.pop(pid)
             cpu = usage.ru_utime + usage.ru_stime
-            connection.send(Exited(slot, status, cpu, usage.ru_maxrss * _RSS_UNIT))
+            connection.send(Exited(slot, status, cpu))
 
 
 def _quiet_fork() -> int:

@@ -28,6 +28,7 @@ def show(config: pytest.Config, terminal: Any, written: Written | None, message:
 def _report(config: pytest.Config, terminal: Any, written: Written) -> None:
     from pytest_killmatrix.report.json import write_json
     from pytest_killmatrix.report.terminal import render
+    from pytest_killmatrix.report.text import is_ascii_only
     from pytest_killmatrix.store.reader import Reader
 
     settings = options.read(config)
@@ -36,17 +37,9 @@ def _report(config: pytest.Config, terminal: Any, written: Written) -> None:
     with Reader(written.sidecar, written.run) as reader:
         terminal.section("kill matrix", sep="=")
         for text, markup in render(
-            reader, width=writer.fullwidth, verbosity=terminal.verbosity, ascii=not _has_arrows(encoding)
+            reader, width=writer.fullwidth, verbosity=terminal.verbosity, ascii=is_ascii_only(encoding)
         ):
             terminal.write_line(text, **markup)
         if settings.json is not None:
             write_json(reader, settings.json)
             terminal.write_line(f"JSON: {settings.json}")
-
-
-def _has_arrows(encoding: str) -> bool:
-    try:
-        "→…·".encode(encoding)
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
