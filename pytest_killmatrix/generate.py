@@ -87,7 +87,7 @@ def generate(spec: Spec) -> Iterator[FileMutants | FileError]:
                     pickle.dump({"path": [path for path in sys.path if path], "spec": pickle.dumps(spec)}, stdin)
             except BrokenPipeError:
                 pass  # it ended before it read: the missing records say so
-            yield from _records(process.stdout, errors)
+            yield from _records(process, process.stdout, errors)
         finally:
             process.kill()
             process.wait()
@@ -106,11 +106,14 @@ def _interpreter_flags() -> list[str]:
     return ["-I", *(flag for flag in flags if flag not in {"-E", "-s", "-I", "-P"})]
 
 
-def _records(stream: IO[bytes], errors: IO[bytes]) -> Iterator[FileMutants | FileError]:
+def _records(
+    process: subprocess.Popen[bytes], stream: IO[bytes], errors: IO[bytes]
+) -> Iterator[FileMutants | FileError]:
     while True:
         try:
             record = pickle.load(stream)
         except (EOFError, pickle.UnpicklingError):
+            process.wait()  # it may still be writing its last words
             errors.seek(0)
             lines = errors.read().decode("utf-8", "replace").strip().splitlines()
             raise GenerationError(f"the mutant generator failed: {lines[-1] if lines else 'no message'}") from None

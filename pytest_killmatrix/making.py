@@ -155,13 +155,19 @@ class Maker:
         ]
         self.reach = ReachMap()
         for number in range(max(self.settings.clean_runs - 1, 1)):
-            fresh = self._fresh(number, run_tests=self.settings.clean_runs > 1)
+            fresh = self._fresh(number, run_tests=self.settings.clean_runs > 1 or not self.settings.alone)
             if self.settings.clean_runs > 1:
                 exclude_differing(self.tests, fresh.outcomes)
             self._add_reach(fresh.reach)
+        alone_seconds: dict[int, float] = {}
+
+        def clean_seconds(test: int) -> float:
+            # in the loop a shared fixture is set up by its first test, in a child by any
+            return max(self.tests[test].seconds, alone_seconds.get(test, 0.0))
+
         limits = Limits(
-            lambda test: self.settings.budget(self.tests[test].seconds) if test >= 0 else 60.0,
-            lambda test: self.tests[test].seconds,
+            lambda test: self.settings.budget(clean_seconds(test)),
+            clean_seconds,
             max(self.settings.factor * prepared.collected_in, 5.0),
             self.settings.memory,
         )
@@ -169,6 +175,10 @@ class Maker:
         alone = self._alone(limits) if self.settings.alone else AloneResult()
         for others in (read_children(self.launched.temporary), read_forks(self.launched.temporary)):
             self._add_reach(others)
+        alone_seconds.update(alone.seconds)
+        if not self.settings.alone:
+            slowest = max((test.seconds for test in self.tests), default=0.0)
+            alone_seconds.update((index, slowest) for index in prepared.wide)
         self.needs = alone.needs
         self.unsafe = set(alone.unsafe)
         for index, (why, message) in alone.excluded.items():

@@ -93,14 +93,17 @@ def followers(items: Sequence[pytest.Item]) -> dict[str, frozenset[str]]:
 def uses_wide_fixture(item: pytest.Item) -> bool:
     """Whether the item requests a fixture of the project's own that other items may share."""
     return any(
-        definition.scope != "function" and not _installed(definition.func)
+        definition.scope != "function" and not _installed(definition)
         for chain in fixture_definitions(item).values()
         for definition in chain
     )
 
 
-def _installed(function: Any) -> bool:
-    code = getattr(function, "__code__", None)
+def _installed(definition: Any) -> bool:
+    """Whether a fixture is some package's own; pytest's for xunit and unittest set-up run code of the project."""
+    if definition.argname.startswith(("_xunit_setup_", "_unittest_")):
+        return False
+    code = getattr(definition.func, "__code__", None)
     return code is None or f"{os.sep}site-packages{os.sep}" in code.co_filename
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _INTERRUPTED: Final = 2
 _OUR_FAULT: Final = 3
+_USAGE: Final = 4
 _NOTHING: Final = 5
 
 
@@ -91,7 +92,7 @@ class KillMatrix:
 
     def _why_not(self, session: pytest.Session) -> str | None:
         option: Any = self.config.option
-        for name in ("collectonly", "setuponly", "setupplan", "usepdb", "trace"):
+        for name in ("collectonly", "setupplan", "setuponly", "usepdb", "trace"):
             if getattr(option, name, False):
                 self._asked_not_to = True
                 return f"the run is one with --{_FLAGS[name]}"
@@ -138,19 +139,38 @@ class KillMatrix:
             self._message = "interrupted: what was finished is kept, and the same command goes on from there"
             own = _INTERRUPTED
         except PoolBroken as error:
-            self._message, own = f"{error}; what was finished is kept, the same command goes on from there", _OUR_FAULT
+            words = self._launched.last_words() if self._launched is not None else None
+            reason = f"{error} ({words})" if words else str(error)
+            self._message, own = f"{reason}; what was finished is kept, the same command goes on from there", _OUR_FAULT
         finally:
             if before is not None:
                 signal.signal(signal.SIGTERM, before)
             self.close()
+        if not self._write_files():
+            own = max(own, _USAGE)
+        if terminal is None and self._message is not None:
+            print(f"killmatrix: {self._message}", file=sys.stderr)
         return max(exitstatus, own)
 
-    def summarize(self, terminalreporter: Any) -> None:
-        """Print the report, or why there is none."""
-        from pytest_killmatrix.report.screen import show
+    def _write_files(self) -> bool:
+        from pytest_killmatrix.report.screen import write_files
 
         written = self._prepared.written if self._prepared is not None else None
-        show(self.config, terminalreporter, written, self._message)
+        problem = write_files(self.settings, written) if written is not None else None
+        if problem is not None:
+            self._message = f"{self._message}; {problem}" if self._message else problem
+        return problem is None
+
+    def summarize(self, terminal: Any) -> None:
+        """Print the report, or why there is none."""
+        if self._prepared is not None and self._prepared.written is not None:
+            from pytest_killmatrix.report.screen import show
+
+            problem = show(self.config, terminal, self.settings, self._prepared.written)
+            self._message = self._message or problem
+        if self._message is not None:
+            terminal.ensure_newline()
+            terminal.write_line(f"killmatrix: {self._message}", red=True)
 
     def close(self) -> None:
         """End our processes, remove our files."""

@@ -56,6 +56,8 @@ class LiveFunctions:
                     continue
                 live = function.__code__
                 if live != original:
+                    if _place(live) != _place(original):
+                        continue  # another function that starts on this line
                     return NotLive("its code was not compiled from the source as it stands")
                 if mutant is None:
                     mutant = renamed(install(marshal.loads(swap.mutant)), live.co_filename)
@@ -65,6 +67,14 @@ class LiveFunctions:
         for function, mutant in changes:
             function.__code__ = mutant
         return None
+
+
+def _place(code: types.CodeType) -> tuple[int | None, int | None] | None:
+    """Line and column where a function's own code begins; None where the interpreter does not know (3.10)."""
+    positions = getattr(code, "co_positions", None)
+    if positions is None:
+        return None
+    return next(((line, column) for line, _, column, _ in positions() if column), None)
 
 
 def renamed(code: types.CodeType, filename: str) -> types.CodeType:

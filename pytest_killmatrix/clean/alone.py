@@ -38,12 +38,13 @@ def reach_of(files: Sequence[str], directory: Path) -> Reach:
 
 @dataclass(slots=True)
 class AloneResult:
-    """What the alone runs found; ``reach`` is (test, file, arcs)."""
+    """What the alone runs found; ``reach`` is (test, file, arcs), ``seconds`` with every fixture set up anew."""
 
     reach: list[tuple[int, str, list[tuple[int, int]]]] = field(default_factory=list)
     excluded: dict[int, tuple[Excluded, str]] = field(default_factory=dict)
     needs: dict[int, tuple[int, ...]] = field(default_factory=dict)
     unsafe: set[int] = field(default_factory=set)
+    seconds: dict[int, float] = field(default_factory=dict)
     cpu: float = 0.0
 
 
@@ -65,6 +66,7 @@ def run_alone(
         result.reach.extend(done.reach)
         for found in done.found:
             first[found.test] = found
+            result.seconds[found.test] = found.seconds
     different = [test for test in usable if test not in first or first[test].outcome is not Outcome.PASSED]
     again = _serially(pool, different, task_ids, tick, {}, result)
     for test in different:

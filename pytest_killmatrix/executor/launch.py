@@ -21,6 +21,8 @@ from pytest_killmatrix.executor.pool import Limits, Pool
 from pytest_killmatrix.executor.slots import Slot
 from pytest_killmatrix.executor.zygote import Zygote
 
+LAST_WORDS = "last-words"  # of a zygote that could not begin
+
 
 @dataclass(slots=True)
 class Launched:
@@ -31,6 +33,11 @@ class Launched:
     control: socket.socket
     branch_control: socket.socket
     pools: list[Pool] = field(default_factory=list)
+
+    def last_words(self) -> str | None:
+        """Why the zygote could not begin, if it left word."""
+        path = self.temporary / LAST_WORDS
+        return path.read_text(encoding="utf-8").split("\n", 1)[0] if path.exists() else None
 
     def pool(self, limits: Limits) -> Pool:
         """The pool that runs mutants."""
@@ -129,7 +136,11 @@ def _serve(
 ) -> None:
     from pytest_killmatrix.child.worker import Workshop
 
-    workshop = Workshop(session, slots, files, temporary, shorten)
+    try:
+        workshop = Workshop(session, slots, files, temporary, shorten)
+    except BaseException as error:
+        (temporary / LAST_WORDS).write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
+        raise
     gc.collect()
     gc.freeze()  # the collector would touch, and so copy, every page it shares with the parent
 

@@ -1,0 +1,20 @@
+"""Fixtures of all tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from projects import Project
+
+
+@pytest.fixture(scope="session")
+def new_project(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Project]:
+    """Makes empty projects; for fixtures that several tests share."""
+    return lambda: Project(tmp_path_factory.mktemp("killmatrix"))
+
+
+@pytest.fixture
+def project(new_project: Callable[[], Project]) -> Project:
+    """An empty project."""
+    return new_project()

@@ -1,0 +1,68 @@
+"""What is loaded where: nothing heavy in a plain pytest run, no sqlite3, libcst or mutmut in the process under test."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from projects import Case, Project
+
+HEAVY = ("sqlite3", "libcst", "mutmut", "coverage", "rich", "yaml")
+OURS = "pytest_killmatrix."
+CHILD_SIDE = [
+    "activation.late", "activation.marking", "activation.swap", "child.expectations", "child.hygiene", "child.lean",
+    "child.recollect", "child.records", "child.running", "child.verdict", "child.worker", "executor.protocol",
+    "executor.slots", "executor.zygote", "model",
+]  # fmt: skip
+
+
+def loaded_by(code: str) -> set[str]:
+    """Names of the modules that an interpreter has loaded after some code."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport json, sys; print('\\n' + json.dumps(sorted(sys.modules)))"],
+        capture_output=True, text=True, check=True, env={**os.environ, "PYTEST_ADDOPTS": ""},
+    )  # fmt: skip
+    return set(json.loads(done.stdout.rstrip().rsplit("\n", 1)[1]))
+
+
+def heavy(modules: set[str]) -> set[str]:
+    return modules & set(HEAVY)
+
+
+def test_a_plain_run_loads_nothing_heavy(tmp_path: Path) -> None:
+    (tmp_path / "test_one.py").write_text("def test_one(): pass\n")
+    options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
+    blocked = ["no:pytest_cov", "no:hypothesispytest", "no:xdist", "no:asyncio", "no:randomly", "no:timeout"]
+    words = [*options, *(word for name in blocked for word in ("-p", name))]
+    run = "import pytest; assert pytest.main({}) == 0"
+    with_us = loaded_by(run.format(words))
+    without = loaded_by(run.format([*words, "-p", "no:killmatrix"]))
+    added = with_us - without
+    assert heavy(added) == set()
+    ours = {name for name in with_us if name.startswith(OURS)}
+    assert {name.removeprefix(OURS) for name in ours} <= {"plugin", "options", "hookspecs", "model"}
+
+
+@pytest.mark.parametrize("name", CHILD_SIDE)
+def test_the_child_side_is_light(name: str) -> None:
+    assert heavy(loaded_by(f"import pytest, {OURS}{name}")) == set()
+
+
+def test_the_process_under_test_is_light(project: Project) -> None:
+    project.write({
+        "shop.py": "def value():\n    return 1\n",
+        "test_shop.py": f"""\
+            import sys, pytest, shop
+            def test_value():
+                if shop.value() != 1:
+                    pytest.fail(",".join(sorted(set(sys.modules) & set({HEAVY!r}))) or "light")
+            """,
+    })  # fmt: skip
+    project.cases([Case("value", "return 1", "return 2", "shop.py")])
+    words = ["no:pytest_cov", "no:hypothesispytest", "no:xdist"]
+    ran = project.run(*[word for name in words for word in ("-p", name)])
+    assert ran.cell("value")["message"] == "light"
