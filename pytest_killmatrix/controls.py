@@ -26,6 +26,7 @@ class ControlResult:
     excluded: dict[int, tuple[Excluded, str]] = field(default_factory=dict)
     routes: dict[str, str] = field(default_factory=dict)
     lean: bool = True
+    not_twice: frozenset[str] = frozenset()
     cpu: float = 0.0
 
 
@@ -65,7 +66,7 @@ class Controls:
             self._compare_lean(usable, noop)
         if collected:
             tests = sorted({test for file in collected for test in files.get(file, ()) if test in set(usable)})
-            self._noop("collection", tests, noop, tuple(collected), tuple(tests), width)
+            self._collect_twice(collected, tests, noop, files)
         self.result.routes.setdefault("swap", NOT_EXERCISED)
         self.result.routes.setdefault("collection", NOT_EXERCISED)
         if swapped and self.result.routes["swap"] == OK:
@@ -108,6 +109,22 @@ class Controls:
             else:
                 self.result.noop_kills[test] = suspects[test]
         self.result.routes[route] = "failed" if self.result.noop_kills else OK
+
+    def _collect_twice(
+        self, collected: Sequence[str], tests: Sequence[int], noop: tuple[Swap, ...], files: Mapping[str, Sequence[int]]
+    ) -> None:
+        """A file whose tests differ once it was collected again keeps state somewhere: its mutants stay unjudged."""
+        live = [test for test in tests if test not in self.result.excluded and test not in self.result.noop_kills]
+        task = Task(
+            next(self._ids), Purpose.NOOP, tuple(live), self._needs, noop, None, tuple(collected), tuple(live)
+        )  # fmt: skip
+        different = self._differing([task], 1)
+        for file in collected if different else ():
+            own = tuple(test for test in files.get(file, ()) if test in set(live))
+            alone = Task(next(self._ids), Purpose.NOOP, own, self._needs, noop, None, (file,), own)
+            if own and self._differing([alone], 1):
+                self.result.not_twice |= {file}
+        self.result.routes["collection"] = OK
 
     def _compare_lean(self, usable: Sequence[int], noop: tuple[Swap, ...]) -> None:
         """What the full path passes, the lean path must pass too, or it is not used in this session."""

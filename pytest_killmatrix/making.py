@@ -16,7 +16,7 @@ from pytest_killmatrix.clean import rerun
 from pytest_killmatrix.clean.alone import AloneResult, run_alone
 from pytest_killmatrix.clean.fresh import FreshResult, FreshSpec
 from pytest_killmatrix.clean.judging import clean_tests, exclude_differing
-from pytest_killmatrix.clean.observer import test_context
+from pytest_killmatrix.clean.observer import alone_context, test_context
 from pytest_killmatrix.clean.tracing import Measured, read_children, read_forks
 from pytest_killmatrix.controls import Controls
 from pytest_killmatrix.executor.launch import Launched
@@ -61,14 +61,13 @@ class Maker:
         self._started = time.monotonic()
         self._ids = itertools.count(1)
         self._flushed = 0.0
-        self._sidecar: Sidecar | None = None
+        self.not_twice: frozenset[str] = frozenset()
 
     def make(self) -> int:
         """Make the matrix; the exit status that it alone would have."""
         self.cpu["clean"] += self.prepared.loop_cpu
         try:
             with Sidecar.open(self.settings.sidecar) as sidecar:
-                self._sidecar = sidecar
                 return self._make(sidecar)
         except StoreError as error:
             raise Stop(f"no kill matrix: {error}", _USAGE) from error
@@ -84,7 +83,7 @@ class Maker:
         self._run_clean()
         self._plan()
         run = self._store(sidecar, files)
-        self._control()
+        self._control(sidecar, run)
         self._fill(sidecar, run)
         self._note_changes(files)
         return self._conclude(sidecar, run)
@@ -231,6 +230,7 @@ class Maker:
         self.cpu["clean"] += result.cpu + reach_pool.zygote_cpu
         for test, path, arcs in result.reach:
             self.reach.add(path, test_context(test), arcs)
+            self.reach.add(path, alone_context(test), arcs)
         return result
 
     def _predecessors(self, index: int) -> tuple[int, ...]:
@@ -243,6 +243,7 @@ class Maker:
     # -- 3. plan ---------------------------------------------------------------------------------------------------
 
     def _plan(self) -> None:
+        """Which tests meet which mutant; made again where the controls say so."""
         prepared = self.prepared
         self.file_tests: dict[str, list[int]] = {}
         for index, item in enumerate(prepared.items):
@@ -259,6 +260,7 @@ class Maker:
                 prepared.followers,
                 paths[mutant.path] in prepared.loaded,
                 self.settings.static == "skip",
+                self.not_twice,
             )
             for index, (mutant, build) in enumerate(zip(self.mutants, self.builds, strict=True))
         ]
@@ -308,7 +310,7 @@ class Maker:
 
     # -- 5. controls -----------------------------------------------------------------------------------------------
 
-    def _control(self) -> None:
+    def _control(self, sidecar: Sidecar, run: int) -> None:
         """The instrument checks itself before it judges."""
         self.narrator.say("controls")
         usable = [index for index, test in enumerate(self.tests) if test.excluded is None]
@@ -331,8 +333,12 @@ class Maker:
             self.tests[index].excluded, self.tests[index].message = why, message
         for index in self.unsafe:
             self.tests[index].parallel_safe = False
-        if result.excluded:
+        self.not_twice = result.not_twice
+        if result.excluded or result.not_twice:
             self._plan()
+            for planned in self.plan:
+                if planned.status is not None:
+                    sidecar.set_status(run, planned.mutant, planned.status, planned.reason)
         self.lean = result.lean
         if not result.lean:
             self.info.notes.append("some tests differ without pytest's full protocol: every cell took the full one")

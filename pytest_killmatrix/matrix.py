@@ -14,7 +14,7 @@ from pytest_killmatrix.executor.pool import Found, Pool, TaskResult
 from pytest_killmatrix.executor.protocol import Purpose, Splice, Swap, Task
 from pytest_killmatrix.model import Build, Cell, Isolation, Mutant, Outcome, Phase, Route, Status
 from pytest_killmatrix.plan import Planned
-from pytest_killmatrix.rows import RowReading, agrees, chunks, deciding_timeouts, read_row, to_confirm
+from pytest_killmatrix.rows import Row, RowReading, agrees, chunks, deciding_timeouts, read_row, to_confirm
 
 _MOST_RECHECKS: Final = 3
 
@@ -26,6 +26,7 @@ class Kind(enum.Enum):
     ISOLATE = enum.auto()  # a row again, one child a test
     RESOLVE = enum.auto()  # who of the uncertain evaluates the mutant when nothing ran before
     CONFIRM = enum.auto()
+    REVERSE = enum.auto()  # a survivor's row the other way round
     RECHECK = enum.auto()  # a deciding timeout once more, with nothing beside it
     RETRY = enum.auto()  # our own machinery failed
 
@@ -44,6 +45,8 @@ class Job:
     entered: bool = False
     evaluated: bool = False
     isolated: set[int] = field(default_factory=set)
+    absent: set[int] = field(default_factory=set)  # ran clean code though the mutant should have been live
+    reversed: bool = False
     not_live: str | None = None
     error: str | None = None
 
@@ -151,7 +154,7 @@ class Matrix:
             subjects.splice(mutant),
             files,
             tuple(test for test in tests if test in recollected),
-            lean=self._lean and purpose is Purpose.ROW,
+            lean=self._lean and (purpose is Purpose.ROW or kind is Kind.REVERSE),
         )
         self._jobs[task.id] = (job, kind)
         return task
@@ -167,6 +170,8 @@ class Matrix:
             job.not_live = result.obstacle
         elif result.fault is not None:
             self._fault(job, result, kind)
+        elif kind is Kind.REVERSE:
+            self._reverse(job, result)
         elif kind in (Kind.ROW, Kind.ISOLATE, Kind.RESOLVE, Kind.RETRY):
             self._row(job, result, kind)
         else:
@@ -186,27 +191,42 @@ class Matrix:
             )  # fmt: skip
 
     def _row(self, job: Job, result: TaskResult, kind: Kind) -> None:
-        reading = read_row(result.found, result.collected, result.task.recollected, self._subjects.wide)
+        single = len(result.task.tests) == 1
+        static = self._subjects.mutants[job.planned.mutant].static
+        row = Row(
+            result.collected,
+            result.task.recollected,
+            () if single else self._subjects.wide,
+            () if static else job.planned.alone,
+        )
+        reading = read_row(result.found, row)
+        if result.collected is not None and not result.collected[0] and not static:
+            job.not_live = "something hides it while its test file is collected again"
+            return
+        if single:
+            job.absent |= reading.absent
         job.entered |= reading.entered
         job.evaluated |= reading.evaluated
         for test in reading.unreached:
             job.cells.pop(test, None)
         job.unreached |= reading.unreached
-        job.cells.update(reading.cells)
-        alone = len(result.task.tests) == 1
-        if alone:
-            job.alone.update(reading.cells)
+        for test, cell in reading.cells.items():
+            if kind is Kind.ISOLATE and test in job.confirmed:
+                continue  # the plain mutant, alone, has said its word already
+            job.cells[test] = cell
+            if single:
+                job.alone.add(test)
         failed = any(cell.outcome is Outcome.ERROR for cell in reading.cells.values())
-        if kind in (Kind.ROW, Kind.RETRY) and (not alone or (failed and kind is Kind.ROW)):
+        if kind in (Kind.ROW, Kind.RETRY) and (not single or (failed and kind is Kind.ROW)):
             self._follow_up(job, reading)
 
     def _follow_up(self, job: Job, reading: RowReading) -> None:
         if reading.shared_fixture_broke:
             self._isolate_job(job, self._part_of(job, next(iter(reading.cells))))
             return
-        if reading.uncertain:
+        for test in reading.uncertain:
             job.outstanding += 1
-            self._pool.add(self._task(job, tuple(reading.uncertain), Kind.RESOLVE, Purpose.CONFIRM, marked=True))
+            self._pool.add(self._task(job, (test,), Kind.RESOLVE, Purpose.CONFIRM, marked=True))
         key = self._subjects.mutants[job.planned.mutant].key
         for test in to_confirm(key, reading):
             job.outstanding += 1
@@ -240,10 +260,30 @@ class Matrix:
     def _settle(self, job: Job) -> Iterator[Done]:
         if job.not_live is None and any(test not in job.cells and test not in job.unreached for test in job.apart):
             return  # comes back when its serial part has run
+        if self._turn_round(job):
+            return
         if deciding_timeouts(job.cells):
             self._recheck.append(job)
             return
         yield self._done(job)
+
+    def _turn_round(self, job: Job) -> bool:
+        """Run a survivor's tests once more in reverse: what one test left behind may have healed a later one."""
+        passed = tuple(test for test, cell in job.cells.items() if cell.outcome is Outcome.PASSED)
+        together = tuple(sorted(set(passed) - set(job.apart) - set(self._subjects.needs)))
+        killed = any(cell.outcome.kills for cell in job.cells.values())
+        if job.reversed or killed or job.isolated or self._isolate or len(together) < 2 or job.not_live is not None:
+            return False
+        job.reversed = True
+        job.outstanding += 1
+        self._pool.add(self._task(job, together[::-1], Kind.REVERSE, Purpose.CONFIRM, marked=True))
+        return True
+
+    def _reverse(self, job: Job, result: TaskResult) -> None:
+        for found in result.found:
+            if found.outcome.kills:
+                job.outstanding += 1
+                self._pool.add(self._task(job, (found.test,), Kind.CONFIRM, Purpose.CONFIRM, marked=False))
 
     def _recheck_timeouts(self, tick: Callable[[], None]) -> Iterator[Done]:
         """A timeout that a status rests on must happen again alone, with nothing else running, on its full budget."""
@@ -284,7 +324,7 @@ class Matrix:
         )
         reason = "string_only" if mutant.string_only and status is Status.SURVIVED else job.error
         if status is Status.PENDING:
-            reason = "not observable"
+            reason = "not live in every test" if job.absent else "not observable"
         return Done(
             planned.mutant,
             status,

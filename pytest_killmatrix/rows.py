@@ -9,7 +9,7 @@ from typing import Final
 
 from pytest_killmatrix.child.records import UNOBSERVED
 from pytest_killmatrix.executor.pool import Found
-from pytest_killmatrix.model import Outcome, Phase
+from pytest_killmatrix.model import Outcome
 
 _SAMPLE_ONE_IN: Final = 8  # mutants of which one such kill is run again
 _VIOLENT_SAMPLE: Final = 2  # in a row that holds a timeout or crash; one that disagrees has the whole row run again
@@ -19,9 +19,10 @@ _VIOLENT_SAMPLE: Final = 2  # in a row that holds a timeout or crash; one that d
 class RowReading:
     """A row, read: cells that stand, tests that do not reach the mutant, and what is still open.
 
-    ``uncertain`` passed without evaluating the mutant after another test of the same child had evaluated it: a cache or
-    a shared fixture may have kept the value. ``provisional`` kill, but something before them in the row did not pass.
-    ``suspect`` did not pass though they never evaluated the mutant.
+    ``uncertain`` passed without evaluating the mutant, and something else than not reaching it may be why: another
+    test of the same child had evaluated it and a cache kept the value, a fixture is shared, or, alone and clean, the test did
+    run that code. ``provisional`` kill, but in the row something went before that may have left its mark. ``suspect``
+    did not pass though they never evaluated the mutant.
     """
 
     cells: dict[int, Found] = field(default_factory=dict)
@@ -29,32 +30,42 @@ class RowReading:
     uncertain: list[int] = field(default_factory=list)
     provisional: list[int] = field(default_factory=list)
     suspect: list[int] = field(default_factory=list)
+    absent: set[int] = field(default_factory=set)
     entered: bool = False
     evaluated: bool = False
     shared_fixture_broke: bool = False
 
 
-def read_row(
-    found: Iterable[Found], collected: tuple[bool, bool] | None, recollected: Collection[int], wide: Collection[int]
-) -> RowReading:
-    """Read the cells of one row, in the order they ran.
-
-    ``collected`` are the marks of collecting ``recollected`` tests' files again; ``wide`` the tests that use a fixture
-    of wider than function scope.
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is known of a row's tests: those whose files were collected again, those that use a fixture of wider than
+    function scope, and those that run the mutated code when they are alone and the code is clean.
     """
+
+    collected: tuple[bool, bool] | None
+    recollected: Collection[int]
+    wide: Collection[int]
+    alone: Collection[int]
+
+
+def read_row(found: Iterable[Found], row: Row) -> RowReading:
+    """Read the cells of one row, in the order they ran."""
     reading = RowReading()
     seen_in_child: dict[int, bool] = {}
-    disturbed = False
-    if collected is not None:
-        reading.entered, reading.evaluated = collected
+    broke = False
+    if row.collected is not None:
+        reading.entered, reading.evaluated = row.collected
     for cell in found:
-        evaluated = (
-            cell.evaluated or UNOBSERVED in cell.flags or bool(collected and collected[1] and cell.test in recollected)
-        )
+        in_collection = bool(row.collected and row.collected[1] and cell.test in row.recollected)
+        evaluated = cell.evaluated or UNOBSERVED in cell.flags or in_collection
+        before = seen_in_child.get(cell.child, False)
+        absent = not evaluated and not cell.entered and cell.test in row.alone
         reading.entered |= cell.entered
         reading.evaluated |= evaluated
         if cell.outcome is Outcome.PASSED and not evaluated:
-            if seen_in_child.get(cell.child, False):
+            if absent:
+                reading.absent.add(cell.test)
+            if before or absent or cell.test in row.wide:
                 reading.uncertain.append(cell.test)
                 reading.cells[cell.test] = cell
             else:
@@ -63,12 +74,11 @@ def read_row(
             reading.cells[cell.test] = cell
             if not evaluated:
                 reading.suspect.append(cell.test)
-            elif cell.outcome.kills and disturbed:
+            elif cell.outcome.kills and (broke or before):
                 reading.provisional.append(cell.test)
-        if cell.outcome.kills and cell.shared and (cell.phase is Phase.SETUP or cell.test in wide):
-            reading.shared_fixture_broke = True
-        seen_in_child[cell.child] = seen_in_child.get(cell.child, False) or evaluated
-        disturbed = disturbed or cell.outcome is not Outcome.PASSED
+        reading.shared_fixture_broke |= cell.outcome.kills and cell.shared
+        seen_in_child[cell.child] = before or evaluated
+        broke = broke or cell.outcome is not Outcome.PASSED
     return reading
 
 
@@ -78,11 +88,18 @@ def to_confirm(key: str, reading: RowReading) -> list[int]:
     violent = any(cell.outcome in (Outcome.TIMEOUT, Outcome.CRASH) for cell in reading.cells.values())
     chosen = set(reading.suspect)
     provisional = [test for test in reading.provisional if reading.cells[test].outcome is not Outcome.TIMEOUT]
-    if len(kills) == 1:
-        chosen.update(provisional)
-    elif violent or _hash(key) % _SAMPLE_ONE_IN == 0:
-        drawn = sorted(provisional, key=lambda test: _hash(f"{key} {test}"))
-        chosen.update(drawn[: _VIOLENT_SAMPLE if violent else 1])
+    safe = any(
+        reading.cells[test].outcome is Outcome.ASSERTION
+        for test in kills
+        if test not in reading.provisional and test not in reading.suspect
+    )
+    drawn = sorted(
+        provisional, key=lambda test: (reading.cells[test].outcome is not Outcome.ASSERTION, _hash(f"{key} {test}"))
+    )
+    if violent:
+        chosen.update(drawn[:_VIOLENT_SAMPLE])
+    elif not safe or _hash(key) % _SAMPLE_ONE_IN == 0:
+        chosen.update(drawn[:1])
     chosen.update(test for test, cell in reading.cells.items() if cell.outcome is Outcome.ERROR)
     return sorted(chosen)
 

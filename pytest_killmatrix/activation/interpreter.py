@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 VARIABLE: Final = "PYTEST_KILLMATRIX_CHILD"
 _STARTUP: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "startup")
@@ -76,6 +76,7 @@ def _start_mutant(splice: list[Any], slot: str) -> None:
 
 def _start_reach(files: str, directory: str, context: str | None) -> None:
     import atexit
+    import signal
 
     import coverage
 
@@ -97,11 +98,25 @@ def _start_reach(files: str, directory: str, context: str | None) -> None:
     cover.set_option("run:core", "ctrace")
     cover.set_option("run:disable_warnings", ["no-data-collected", "module-not-measured", "already-imported"])
 
+    leave = os._exit
+
     def finish() -> None:
         cover.stop()
         cover.save()
 
+    def finish_and_leave(status: int) -> NoReturn:
+        finish()
+        leave(status)
+
+    def finish_and_die(number: int, _: object) -> None:
+        finish()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
     atexit.register(finish)
+    os._exit = finish_and_leave  # how workers of a pool end
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, finish_and_die)  # how a pool, or a test, ends them
     cover.start()
 
 

@@ -13,6 +13,7 @@ import inspect
 import logging
 import os
 import sys
+import warnings
 from dataclasses import replace
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from _pytest.tmpdir import tmppath_result_key
 from _pytest.warnings import catch_warnings_for_item
 
 from pytest_killmatrix.child.expectations import Expectations
-from pytest_killmatrix.child.recollect import shared_set_up_failed
+from pytest_killmatrix.child.recollect import shared_set_up_failed, shared_tear_down
 from pytest_killmatrix.child.running import SessionEnded
 from pytest_killmatrix.child.verdict import Judge, Verdict, first_line
 from pytest_killmatrix.model import Outcome, Phase
@@ -127,6 +128,8 @@ class LeanRunner:
         """What the left-out hooks would set up around every test: warning filters here, streams and logs later."""
         filters = catch_warnings_for_item(self._config, self._config.hook, "runtest", None)
         self._stack.enter_context(filters)
+        self._filters = list(warnings.filters)
+        self._show = warnings.showwarning
 
     def run(self, item: pytest.Function, nextitem: pytest.Item | None) -> Verdict:
         """The verdict on one item; raises SessionEnded where it ended pytest's session."""
@@ -163,7 +166,22 @@ class LeanRunner:
         finally:
             anything._request = False
             anything.funcargs = None
-        return verdict or Verdict(Outcome.PASSED)
+            self._restore_warnings()
+        return verdict or self._closed_streams() or Verdict(Outcome.PASSED)
+
+    def _restore_warnings(self) -> None:
+        """pytest gives every test the filters it began with."""
+        if warnings.filters != self._filters or warnings.showwarning is not self._show:
+            warnings.filters[:] = self._filters  # type: ignore[index]
+            warnings.showwarning = self._show
+            with warnings.catch_warnings():
+                pass  # leaving it tells the interpreter that the filters changed
+
+    def _closed_streams(self) -> Verdict | None:
+        """pytest reads what was captured after every phase, and fails where the test closed its streams."""
+        if self._capture is not None and any(getattr(stream, "closed", False) for stream in (sys.stdout, sys.stderr)):
+            return Verdict(Outcome.EXCEPTION, Phase.CALL, "ValueError", "I/O operation on closed file.")
+        return None
 
     def _caught_one(self, item: pytest.Item, error: BaseException, phase: Phase) -> Verdict:
         if isinstance(error, (KeyboardInterrupt, pytest.exit.Exception)):
@@ -177,7 +195,9 @@ class LeanRunner:
             return Verdict(Outcome.PASSED, phase)
         if phase is Phase.CALL and isinstance(error, Exception):
             sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
-        shared = phase is Phase.TEARDOWN or (phase is Phase.SETUP and shared_set_up_failed(item))
+        shared = (phase is Phase.SETUP and shared_set_up_failed(item)) or (
+            phase is Phase.TEARDOWN and shared_tear_down(item)
+        )
         return replace(self._judge.judge(error, phase), shared=shared)
 
     def _before(self) -> None:

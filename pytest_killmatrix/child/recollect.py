@@ -31,6 +31,12 @@ def fixture_definitions(item: pytest.Item) -> dict[str, Any]:
     return found
 
 
+def shared_tear_down(item: pytest.Item) -> bool:
+    """Whether more than the item itself was torn down with it."""
+    state: Any = item.session._setupstate
+    return any(node not in state.stack for node in item.listchain()[:-1])
+
+
 def shared_set_up_failed(item: pytest.Item) -> bool:
     """Whether a fixture or collector that other items share failed while it was set up."""
     for chain in fixture_definitions(item).values():

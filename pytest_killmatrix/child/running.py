@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_killmatrix.child.expectations import Expectations
-from pytest_killmatrix.child.recollect import shared_set_up_failed
+from pytest_killmatrix.child.recollect import shared_set_up_failed, shared_tear_down
 from pytest_killmatrix.child.verdict import Judge, Verdict
 from pytest_killmatrix.model import Outcome, Phase
 
@@ -57,6 +57,8 @@ class FullRunner:
         if excinfo is not None:
             if call.when == "setup":
                 self._shared = shared_set_up_failed(item)
+            elif call.when == "teardown":
+                self._shared = shared_tear_down(item)
             skipped = isinstance(excinfo.value, pytest.skip.Exception)
             outcome = "skipped" if skipped else "failed"
             longrepr = (str(item.path), 0, "skipped") if skipped else "failed"
@@ -99,7 +101,7 @@ class FullRunner:
     def _failure(self, report: pytest.TestReport, error: BaseException | None, phase: Phase) -> Verdict:
         if error is not None:
             verdict = self._judge.judge(error, phase)
-            return replace(verdict, shared=self._shared or phase is Phase.TEARDOWN)
+            return replace(verdict, shared=self._shared)
         # a strict xfail that passed, subtests that failed: pytest decided, nothing was raised
         text = report.longrepr if isinstance(report.longrepr, str) else str(report.outcome)
         return Verdict(Outcome.ASSERTION, phase, None, text.split("\n", 1)[0])

@@ -75,10 +75,16 @@ class Workshop:
         self.lean_items = frozenset(id(item) for item in self.items if lean.eligible(item))
         self.reach: Reach | None = None
 
-    def run(self, task: Task, slot_number: int) -> None:
+    def run(
+        self,
+        task: Task,
+        slot_number: int,
+        leave: Callable[[int], None] = os._exit,
+        process: Callable[[], int] = os.getpid,
+    ) -> None:
         """Do one task; returns only to leave by ``os._exit``."""
         slot = self.slots[slot_number]
-        owner = os.getpid()
+        owner = process()
         private = self.temporary / f"child-{owner}"
         try:
             hygiene.enter(self.config, slot_number, len(self.slots), private)
@@ -93,10 +99,10 @@ class Workshop:
                 slot.write((COLLECTED, task.id, *slot.marks()))
             self._run_all(task, items, slot, owner)
         except BaseException:
-            if os.getpid() == owner:
+            if process() == owner:
                 slot.write((FAULT, task.id, "".join(traceback.format_exception(*sys.exc_info()))[-4000:]))
         finally:
-            os._exit(0)
+            leave(0)
 
     def _activate(self, task: Task, slot: Slot) -> str | None:
         if task.splice is not None:
@@ -118,7 +124,9 @@ class Workshop:
         items: Sequence[pytest.Item | Verdict],
         slot: Slot,
         owner: int,
-        clock: Callable[[], float] = time.perf_counter,  # bound early: tests freeze it
+        clock: Callable[[], float] = time.perf_counter,  # bound early: tests replace these
+        leave: Callable[[int], None] = os._exit,
+        process: Callable[[], int] = os.getpid,
     ) -> None:
         order = [(index, items[index]) for index in task.order()]
         wanted = frozenset(task.tests)
@@ -140,8 +148,8 @@ class Workshop:
             except SessionEnded as end:
                 verdict, ended = end.verdict, True
             seconds = clock() - started
-            if os.getpid() != owner:
-                os._exit(0)  # a child that the test forked came back through its frames
+            if process() != owner:
+                leave(0)  # a child that the test forked came back through its frames
             entered, evaluated = slot.marks()
             if slot.memory[interpreter.UNOBSERVED]:
                 verdict = replace(verdict, flags=(*verdict.flags, UNOBSERVED))

@@ -16,6 +16,7 @@ from pytest_killmatrix.child.recollect import Identity, identities
 from pytest_killmatrix.clean.outcomes import OutcomeLog
 
 IMPORT, SESSION, END = "import", "session", "end"
+ALONE = "a:"
 #: in the run's temporary directory: the list of measured files, and the context that child interpreters start in
 FILES, CONTEXT = "files", "context"
 
@@ -23,6 +24,11 @@ FILES, CONTEXT = "files", "context"
 def test_context(index: int) -> str:
     """The context of item ``index``."""
     return f"t:{index}"
+
+
+def alone_context(index: int) -> str:
+    """Beside ``test_context``: item ``index`` when it runs alone."""
+    return f"{ALONE}{index}"
 
 
 def file_context(path: str) -> str:

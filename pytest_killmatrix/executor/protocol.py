@@ -48,7 +48,7 @@ class Task:
     """One child's work: make a mutant live, run tests in order, write a record for each.
 
     ``tests`` are the indexes of the collected items whose outcome is wanted; ``needs`` says which others have to run
-    before some of them (order-dependent tests); all run in the order of collection.
+    before some of them (order-dependent tests).
     ``recollect`` names test files (relative to rootdir) to collect again once the mutant is live, ``recollected`` the
     tests of theirs.
     """
@@ -65,8 +65,10 @@ class Task:
     lean: bool = False
 
     def order(self) -> list[int]:
-        """Every test to run, in order."""
+        """Every test to run, in order: that of collection, or as given where no test needs another."""
         wanted = set(self.tests)
+        if not self.needs:
+            return list(self.tests)
         for test, before in self.needs:
             if test in wanted:
                 wanted.update(before)
