@@ -27,6 +27,7 @@ class ControlResult:
     routes: dict[str, str] = field(default_factory=dict)
     lean: bool = True
     not_twice: frozenset[str] = frozenset()
+    code_readers: frozenset[int] = frozenset()
     cpu: float = 0.0
 
 
@@ -127,11 +128,16 @@ class Controls:
         self.result.routes["collection"] = OK
 
     def _compare_lean(self, usable: Sequence[int], noop: tuple[Swap, ...]) -> None:
-        """What the full path passes, the lean path must pass too, or it is not used in this session."""
+        """What the full path passes, the lean path must pass too, or it is not used in this session.
+
+        Then once more with a mark in every function: tests that differ look at code objects, and a swap shows there.
+        """
         bad = self.result.unsafe | set(self.result.excluded) | set(self.result.noop_kills)
         tests = tuple(test for test in usable if test not in bad)
         task = Task(next(self._ids), Purpose.NOOP, tests, self._needs, noop, lean=True)
         self.result.lean = not self._differing([task], 1)
+        marked = Task(next(self._ids), Purpose.NOOP, tests, self._needs, noop, lean=self.result.lean, marked=True)
+        self.result.code_readers = frozenset(self._differing([marked], 1))
 
     def _differing(self, tasks: Sequence[Task], width: int) -> dict[int, str]:
         different: dict[int, str] = {}

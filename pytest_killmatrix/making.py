@@ -8,6 +8,7 @@ import itertools
 import time
 import tokenize
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -62,6 +63,7 @@ class Maker:
         self._ids = itertools.count(1)
         self._flushed = 0.0
         self.not_twice: frozenset[str] = frozenset()
+        self.code_readers: frozenset[int] = frozenset()
 
     def make(self) -> int:
         """Make the matrix; the exit status that it alone would have."""
@@ -334,6 +336,13 @@ class Maker:
         for index in self.unsafe:
             self.tests[index].parallel_safe = False
         self.not_twice = result.not_twice
+        self.code_readers = result.code_readers
+        if result.code_readers:
+            names = ", ".join(self.tests[index].nodeid for index in sorted(result.code_readers)[:3])
+            self.info.notes.append(
+                f"{len(result.code_readers)} test(s) look at code objects, where a swapped function shows; they have no "
+                f"cells: {names}"
+            )
         if result.excluded or result.not_twice:
             self._plan()
             for planned in self.plan:
@@ -353,8 +362,9 @@ class Maker:
         todo = [planned for planned in self.plan if planned.mutant not in self.finished]
         runnable = [planned for planned in todo if planned.status is None]
         self.narrator.cells(sum(len(planned.tests) for planned in runnable))
+        subjects = replace(self.subjects, code_readers=self.code_readers)
         matrix = Matrix(
-            self.pool, self.subjects, self.settings.isolation == "test", not self.settings.alone, self.lean, self._ids
+            self.pool, subjects, self.settings.isolation == "test", not self.settings.alone, self.lean, self._ids
         )
 
         def tick() -> None:

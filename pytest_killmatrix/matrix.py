@@ -45,6 +45,7 @@ class Job:
     entered: bool = False
     evaluated: bool = False
     isolated: set[int] = field(default_factory=set)
+    provisional: set[int] = field(default_factory=set)
     absent: set[int] = field(default_factory=set)  # ran clean code though the mutant should have been live
     reversed: bool = False
     not_live: str | None = None
@@ -75,6 +76,9 @@ class Subjects:
     unsafe: Collection[int]
     wide: Collection[int]
     file_tests: Mapping[str, Sequence[int]]
+    code_readers: frozenset[int] = (
+        frozenset()
+    )  # tests that look at code objects: what they say under a swap is not the truth
 
     def splice(self, mutant: Mutant) -> Splice:
         """The mutant as a change to its file's bytes."""
@@ -210,6 +214,7 @@ class Matrix:
         for test in reading.unreached:
             job.cells.pop(test, None)
         job.unreached |= reading.unreached
+        job.provisional.update(reading.provisional)
         for test, cell in reading.cells.items():
             if kind is Kind.ISOLATE and test in job.confirmed:
                 continue  # the plain mutant, alone, has said its word already
@@ -314,7 +319,12 @@ class Matrix:
             if job.error is None:
                 return Done(planned.mutant, Status.NO_COVERAGE, "line_reached", (), ())
         # the file ran unmutated as a script: what that test then says is no outcome of this mutant
-        seen = {test: cell for test, cell in job.cells.items() if cell.outcome.kills or UNOBSERVED not in cell.flags}
+        seen = {
+            test: cell
+            for test, cell in job.cells.items()
+            if test not in self._subjects.code_readers
+            and (cell.outcome.kills or (UNOBSERVED not in cell.flags and test not in job.absent))
+        }
         status = status_of(
             None,
             [cell.outcome for cell in seen.values()],
@@ -324,7 +334,9 @@ class Matrix:
         )
         reason = "string_only" if mutant.string_only and status is Status.SURVIVED else job.error
         if status is Status.PENDING:
-            reason = "not live in every test" if job.absent else "not observable"
+            reason = "not observable"
+            if job.absent or not self._subjects.code_readers.isdisjoint(job.cells):
+                reason = "not live in every test"
         return Done(
             planned.mutant,
             status,
@@ -335,7 +347,8 @@ class Matrix:
 
     def _cell(self, job: Job, found: Found) -> Cell:
         flags = found.flags
-        if self._provisional and found.outcome.kills and found.test not in job.confirmed:
+        doubtful = self._provisional or found.test in job.provisional
+        if doubtful and found.outcome.kills and found.test not in job.confirmed and found.test not in job.alone:
             flags = (*flags, "provisional")
         return Cell(
             job.planned.mutant,

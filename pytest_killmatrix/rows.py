@@ -19,10 +19,10 @@ _VIOLENT_SAMPLE: Final = 2  # in a row that holds a timeout or crash; one that d
 class RowReading:
     """A row, read: cells that stand, tests that do not reach the mutant, and what is still open.
 
-    ``uncertain`` passed without evaluating the mutant, and something else than not reaching it may be why: another
-    test of the same child had evaluated it and a cache kept the value, a fixture is shared, or, alone and clean, the test did
-    run that code. ``provisional`` kill, but in the row something went before that may have left its mark. ``suspect``
-    did not pass though they never evaluated the mutant.
+    ``uncertain`` passed without evaluating the mutant, and not reaching it need not be why: another test of the same
+    child had evaluated it and a cache kept the value, a fixture is shared, or, alone and clean, the test did run that
+    code (``absent``, where the function was not even entered). ``provisional`` kill, but in the row something went
+    before that may have left its mark. ``suspect`` did not pass though they never evaluated the mutant.
     """
 
     cells: dict[int, Found] = field(default_factory=dict)

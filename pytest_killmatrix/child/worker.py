@@ -6,6 +6,7 @@ import os
 import sys
 import time
 import traceback
+import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -113,7 +114,7 @@ class Workshop:
         mark = slot.memory.__setitem__
         if task.purpose is Purpose.NOOP:
             for swap in task.swaps:  # one that cannot be made live is a matter of its own mutants, not of the control
-                self.live.swap((swap,), lambda code: code)
+                self.live.swap((swap,), (lambda code: with_mark(code, mark)) if task.marked else (lambda code: code))
             return None
         not_live = self.live.swap(task.swaps, lambda code: marking.install(code, mark))
         return not_live.reason if not_live is not None else None
@@ -231,6 +232,11 @@ class _CollectErrors:
             file = collector.nodeid.split("::", 1)[0]
             self.verdicts.setdefault(file, Verdict(Outcome.EXCEPTION, Phase.COLLECT, name, message))
         return report
+
+
+def with_mark(code: types.CodeType, mark: Callable[[int, int], None]) -> types.CodeType:
+    """The same code that holds a mark it never calls: equal to nothing else, as a marked mutant is."""
+    return code.replace(co_consts=(*code.co_consts, mark))
 
 
 def _flat(verdict: Verdict, seconds: float) -> tuple[Any, ...]:

@@ -62,6 +62,7 @@ class Task:
     recollect: tuple[str, ...] = ()
     recollected: tuple[int, ...] = ()
     reach: bool = False
+    marked: bool = False  # a noop: every function carries a mark, as mutants do
     lean: bool = False
 
     def order(self) -> list[int]:
