@@ -340,8 +340,8 @@ class Maker:
         if result.code_readers:
             names = ", ".join(self.tests[index].nodeid for index in sorted(result.code_readers)[:3])
             self.info.notes.append(
-                f"{len(result.code_readers)} test(s) look at code objects, where a swapped function shows; they have no "
-                f"cells: {names}"
+                f"{len(result.code_readers)} test(s) look at code objects, where a swapped function shows; "
+                f"they have no cells: {names}"
             )
         if result.excluded or result.not_twice:
             self._plan()

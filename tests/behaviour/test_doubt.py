@@ -1,0 +1,186 @@
+"""Where a row, a cache or a live swap could lie: what is reported is the truth of the test alone, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from projects import Case, Project, Run
+
+CODE = """\
+import functools, marshal, sys, types, warnings
+
+LIMIT = [9]
+CACHE = {}
+INTERNAL = set()
+
+def loose(n):
+    LIMIT[0] = n
+    return n
+
+def below(n):
+    return n + 0 < LIMIT[0]
+
+def scale(n):
+    factor = 2
+    if n not in CACHE:
+        CACHE[n] = n * factor
+    return CACHE[n]
+
+@functools.lru_cache
+def single():
+    return []
+
+def extreme(x, floor=10):
+    state = single()
+    if not state:
+        state.append(max(x, floor))
+    return state[0]
+
+class Pool:
+    def __init__(self): self.left = 3
+    def close(self):
+        if self.left > 5: raise OSError("left over")
+
+def held(x):
+    return x + 100
+HELD = held.__code__
+
+def started():
+    yield 1
+    yield 200
+STARTED = started()
+next(STARTED)
+
+def shipped(x):
+    return x * 300
+
+def quiet():
+    warnings.simplefilter("default")
+
+def warn():
+    warnings.warn("careful", UserWarning)
+
+def closing():
+    return sys.stdout.flush()
+"""
+
+TESTS = {
+    "test_limit.py": """\
+        import code_ as m
+        def test_first(): assert m.loose(5) == 5 and m.below(-1)
+        def test_second(): assert m.below(6) is False
+    """,
+    "test_scale.py": """\
+        import code_ as m
+        def test_warms(): m.scale(1); m.CACHE[3] = 6
+        def test_masked(): assert m.scale(3) == 6
+    """,
+    "test_extreme.py": """\
+        import code_ as m
+        def test_ten(): assert m.extreme(10) == 10
+        def test_five(): assert m.extreme(5) == 10
+        def test_ten_again(): assert m.extreme(10) == 10
+    """,
+    "test_pool.py": """\
+        import code_ as m, pytest
+        @pytest.fixture(scope="module")
+        def pool():
+            p = m.Pool()
+            yield p
+            p.close()
+        def test_a(pool): pass
+        def test_b(pool): pass
+        def test_last(): pass
+    """,
+    "test_code.py": """\
+        import code_ as m, marshal, types
+        def test_plain(): assert m.held(0) > 0
+        def test_held(): assert types.FunctionType(m.HELD, {})(1) == 101
+        def test_fresh(): assert list(m.started())[0] == 1
+        def test_started(): assert next(m.STARTED) == 200
+        def test_ships(): m.shipped(1); assert marshal.dumps(m.shipped.__code__)
+    """,
+    "test_streams.py": """\
+        import code_ as m
+        def test_quiet(): m.quiet()
+        def test_warn(): m.warn()
+        def test_closing(): m.closing()
+        def test_after(): pass
+    """,
+}
+
+CASES = [
+    Case("masked", "factor = 2", "factor = 4", "code_.py"),
+    Case("resolved", "max(x, floor)", "min(x, floor)", "code_.py"),
+    Case("teardown", "self.left > 5", "self.left > 0", "code_.py"),
+    Case("held", "x + 100", "x + 102", "code_.py"),
+    Case("started", "yield 200", "yield 201", "code_.py"),
+    Case("shipped", "x * 300", "x * 301", "code_.py"),
+    Case("filters", '"default"', '"error"', "code_.py"),
+    Case("closes", "sys.stdout.flush()", "sys.stdout.close()", "code_.py"),
+]
+
+
+@pytest.fixture(scope="module")
+def ran(new_project: Callable[[], Project]) -> Run:
+    project = new_project().write({"code_.py": CODE, **TESTS}).cases(CASES)
+    return project.run("--mutate=code_.py")
+
+
+def test_a_survivor_whose_killer_an_earlier_test_healed(ran: Run) -> None:
+    assert ran.statuses()["masked"] == "killed"
+    assert ran.outcomes("masked") == {"test_warms": "passed", "test_masked": "assertion"}
+
+
+def test_uncertain_tests_are_resolved_one_by_one(ran: Run) -> None:
+    assert ran.outcomes("resolved") == {"test_ten": "passed", "test_five": "assertion", "test_ten_again": "passed"}
+
+
+def test_a_shared_tear_down_is_booked_on_those_who_share(ran: Run) -> None:
+    assert ran.outcomes("teardown") == {"test_a": "exception", "test_b": "exception"}
+
+
+@pytest.mark.parametrize("name", ["held", "started", "shipped"])
+def test_code_that_a_swap_cannot_reach_is_pending(ran: Run, name: str) -> None:
+    assert ran.statuses()[name] == "pending"
+    assert not ran.mutant(name)["killed_by"]
+    assert "test_ships" not in ran.outcomes(name)
+
+
+def test_warning_filters_do_not_leak(ran: Run) -> None:
+    assert ran.outcomes("filters") == {"test_quiet": "passed"}
+
+
+def test_a_closed_stream_fails_the_test(ran: Run) -> None:
+    assert ran.outcomes("closes")["test_closing"] == "exception"
+
+
+def test_files_that_cannot_be_collected_twice(new_project: Callable[[], Project]) -> None:
+    project = new_project().write({
+        "code_.py": """\
+            import functools
+            NAMES = []
+            def register(name):
+                assert name not in NAMES
+                NAMES.append(name)
+                return len(name) + 1
+            @functools.lru_cache
+            def load(x):
+                return x * 7
+        """,
+        "test_register.py": """\
+            import code_
+            SIZE = code_.register("once")
+            def test_size(): assert SIZE == 5
+        """,
+        "test_load.py": """\
+            import code_, pytest
+            @pytest.mark.parametrize("v", [code_.load(3)])
+            def test_v(v): assert v == 21
+        """,
+        "test_later.py": "import code_\ndef test_later(): assert code_.load(3) == 21\n",
+    })  # fmt: skip
+    project.cases([Case("twice", "+ 1", "+ 2", "code_.py"), Case("cached", "x * 7", "x * 8", "code_.py")])
+    ran = project.run("--mutate=code_.py")
+    assert ran.statuses() == {"twice": "pending", "cached": "pending"}
