@@ -156,6 +156,8 @@ class Project:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                # a shell that runs us in the background has it ignored, and that is inherited
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
 
     def finish(self, process: subprocess.Popen[bytes], timeout: float = 120, screen: str = "screen") -> Run:

@@ -152,7 +152,9 @@ def test_a_damaged_sidecar_is_moved_aside(small: Project) -> None:
     small.sidecar.write_bytes(damaged)
     ran = small.run()
     assert ran.status == 0
-    ran.lines.fnmatch_lines(["*.killmatrix.sqlite was damaged*", "*moved to .killmatrix.sqlite.damaged-1*"])
+    words = " ".join(ran.screen.split())  # the note may be wrapped anywhere between words
+    assert ".killmatrix.sqlite was damaged" in words
+    assert ".killmatrix.sqlite.damaged-1" in words
     aside = small.sidecar.with_name(small.sidecar.name + ".damaged-1")
     assert aside.read_bytes() == damaged
     with sqlite3.connect(small.sidecar) as fresh:
