@@ -214,7 +214,7 @@ class Matrix:
         for test in reading.unreached:
             job.cells.pop(test, None)
         job.unreached |= reading.unreached
-        job.provisional.update(reading.provisional)
+        job.provisional.update(reading.shaken)
         for test, cell in reading.cells.items():
             if kind is Kind.ISOLATE and test in job.confirmed:
                 continue  # the plain mutant, alone, has said its word already
@@ -222,16 +222,18 @@ class Matrix:
             if single:
                 job.alone.add(test)
         failed = any(cell.outcome is Outcome.ERROR for cell in reading.cells.values())
-        if kind in (Kind.ROW, Kind.RETRY) and (not single or (failed and kind is Kind.ROW)):
-            self._follow_up(job, reading)
+        if kind is not Kind.ISOLATE and (not single or (failed and kind is Kind.ROW)):
+            self._follow_up(job, reading, kind)
 
-    def _follow_up(self, job: Job, reading: RowReading) -> None:
+    def _follow_up(self, job: Job, reading: RowReading, kind: Kind) -> None:
         if reading.shared_fixture_broke:
             self._isolate_job(job, self._part_of(job, next(iter(reading.cells))))
             return
-        for test in reading.uncertain:
+        # together first: where none of them evaluates the mutant, one child settles it for all
+        groups = [(test,) for test in reading.uncertain] if kind is Kind.RESOLVE else [tuple(reading.uncertain)]
+        for group in groups if reading.uncertain else ():
             job.outstanding += 1
-            self._pool.add(self._task(job, (test,), Kind.RESOLVE, Purpose.CONFIRM, marked=True))
+            self._pool.add(self._task(job, group, Kind.RESOLVE, Purpose.CONFIRM, marked=True))
         key = self._subjects.mutants[job.planned.mutant].key
         for test in to_confirm(key, reading):
             job.outstanding += 1

@@ -22,13 +22,15 @@ class RowReading:
     ``uncertain`` passed without evaluating the mutant, and not reaching it need not be why: another test of the same
     child had evaluated it and a cache kept the value, a fixture is shared, or, alone and clean, the test did run that
     code (``absent``, where the function was not even entered). ``provisional`` kill, but in the row something went
-    before that may have left its mark. ``suspect`` did not pass though they never evaluated the mutant.
+    before that may have left its mark (``shaken``: something that did not pass). ``suspect`` did not pass though they
+    never evaluated the mutant.
     """
 
     cells: dict[int, Found] = field(default_factory=dict)
     unreached: set[int] = field(default_factory=set)
     uncertain: list[int] = field(default_factory=list)
     provisional: list[int] = field(default_factory=list)
+    shaken: set[int] = field(default_factory=set)
     suspect: list[int] = field(default_factory=list)
     absent: set[int] = field(default_factory=set)
     entered: bool = False
@@ -76,6 +78,8 @@ def read_row(found: Iterable[Found], row: Row) -> RowReading:
                 reading.suspect.append(cell.test)
             elif cell.outcome.kills and (broke or before):
                 reading.provisional.append(cell.test)
+                if broke:
+                    reading.shaken.add(cell.test)
         reading.shared_fixture_broke |= cell.outcome.kills and cell.shared
         seen_in_child[cell.child] = before or evaluated
         broke = broke or cell.outcome is not Outcome.PASSED
