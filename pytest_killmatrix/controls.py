@@ -125,7 +125,10 @@ class Controls:
             alone = Task(next(self._ids), Purpose.NOOP, own, self._needs, noop, None, (file,), own)
             if own and self._differing([alone], 1):
                 self.result.not_twice |= {file}
-        self.result.routes["collection"] = OK
+        # one that differs only beside the others is not above suspicion either
+        self.result.not_twice |= {file for file in collected if not different.keys().isdisjoint(files.get(file, ()))}
+        trusted = [file for file in collected if file not in self.result.not_twice]
+        self.result.routes["collection"] = OK if trusted else NOT_EXERCISED
 
     def _compare_lean(self, usable: Sequence[int], noop: tuple[Swap, ...]) -> None:
         """What the full path passes, the lean path must pass too, or it is not used in this session.

@@ -72,7 +72,7 @@ def _headline(summary: Summary, style: Style) -> Iterator[Line]:
 
 def _score(name: str, ratio: Ratio, words: str) -> str:
     fraction = f"{number(ratio.numerator)} of {number(ratio.denominator)}"
-    return f"{name:{LABEL}}{percent(ratio.numerator, ratio.denominator):>8}{fraction:>14}   {words}"
+    return f"{name:{LABEL}}{percent(ratio.numerator, ratio.denominator):>8} {fraction:>13}   {words}"
 
 
 def _counts(summary: Summary, style: Style) -> Iterator[Line]:
