@@ -28,6 +28,8 @@ _BOOTSTRAP = (
     "from pytest_killmatrix.generate import main; main(given['spec'])"
 )
 
+_ALWAYS_KNOWN = frozenset("*?[:")  # a glob, or a plugin's operator, which only the plugin knows
+
 
 @dataclass(frozen=True, slots=True)
 class Spec:
@@ -93,6 +95,13 @@ def generate(spec: Spec) -> Iterator[FileMutants | FileError]:
             process.wait()
             if process.stdout is not None:
                 process.stdout.close()
+
+
+def check_operators(text: str) -> None:
+    """ValueError where ``--mutation-operators`` names what is not there; the generator knows."""
+    if any(not _ALWAYS_KNOWN.intersection(item) for item in text.split(",")):
+        for _ in generate(Spec("", (), text)):
+            pass
 
 
 def _environment() -> dict[str, str]:

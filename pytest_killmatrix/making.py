@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import fnmatch
 import itertools
+import sys
 import time
 import tokenize
 import uuid
@@ -33,6 +34,7 @@ from pytest_killmatrix.report.thresholds import unmet
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.reader import Reader
 from pytest_killmatrix.store.writer import Sidecar
+from pytest_killmatrix.targets import twins
 
 _FAILED: Final = 1
 _OUR_FAULT: Final = 3
@@ -85,9 +87,12 @@ class Maker:
         self._run_clean()
         self._plan()
         run = self._store(sidecar, files)
-        self._control(sidecar, run)
-        self._fill(sidecar, run)
-        self._note_changes(files)
+        try:
+            self._control(sidecar, run)
+            self._fill(sidecar, run)
+            self._note_changes(files)
+        finally:
+            self._account(sidecar, run)  # of an interrupted run too
         return self._conclude(sidecar, run)
 
     # -- 1. mutants ------------------------------------------------------------------------------------------------
@@ -176,6 +181,7 @@ class Maker:
         alone = self._alone(limits) if self.settings.alone else AloneResult()
         for others in (read_children(self.launched.temporary), read_forks(self.launched.temporary)):
             self._add_reach(others)
+        self._check_loaded()
         alone_seconds.update(alone.seconds)
         if not self.settings.alone:
             slowest = max((test.seconds for test in self.tests), default=0.0)
@@ -186,6 +192,24 @@ class Maker:
             self.tests[index].excluded, self.tests[index].message = why, message
         for index in alone.needs:
             self.tests[index].needs_predecessors = True
+
+    def _check_loaded(self) -> None:
+        """Where the tests import another copy of a file, its mutants never live; that is not a lack of coverage."""
+        files = self.prepared.targets.files
+        ran = self.reach.files()
+        unloaded = {name: path for name, path in files.items() if str(path) not in ran}
+        elsewhere = twins(unloaded, sys.modules)
+        if not elsewhere:
+            return
+        name, other = next(iter(elsewhere.items()))
+        if len(unloaded) == len(files):
+            raise Stop(
+                f"no kill matrix: the tests never load {name}, they import {other} instead; install the project in "
+                "editable mode (pip install -e .), or put its source first on the path (pytest's pythonpath option)",
+                _USAGE,
+            )
+        more = f" (and {len(elsewhere) - 1} more like it)" if len(elsewhere) > 1 else ""
+        self.info.notes.append(f"{name} is never loaded: the tests import {other} instead{more}")
 
     def _add_reach(self, measured: Measured) -> None:
         for path, contexts in measured.items():
@@ -293,7 +317,7 @@ class Maker:
             run = sidecar.begin_run(self.info)
             sidecar.add_mutants(run, self.mutants)
         else:
-            run = found
+            run = sidecar.resume_run(found)
             self.finished = {
                 index: status
                 for index, status in sidecar.finished_mutants(run).items()
@@ -375,14 +399,16 @@ class Maker:
                 sidecar.flush()
 
         before = environment.own_cpu()
-        for done in matrix.run(todo, tick, lambda planned: self.narrator.advance(len(planned.tests))):
-            _write(sidecar, run, done)
-        sidecar.flush()
-        controller = environment.own_cpu() - before
-        self.launched.close()
-        for phase, seconds in matrix.cpu.items():
-            self.cpu[phase] += seconds
-        self.cpu["swap"] += controller + self.pool.zygote_cpu
+        try:
+            for done in matrix.run(todo, tick, lambda planned: self.narrator.advance(len(planned.tests))):
+                _write(sidecar, run, done)
+            sidecar.flush()
+        finally:
+            controller = environment.own_cpu() - before
+            self.launched.close()
+            for phase, seconds in matrix.cpu.items():
+                self.cpu[phase] += seconds
+            self.cpu["swap"] += controller + self.pool.zygote_cpu
 
     def _note_changes(self, before: dict[str, str]) -> None:
         after = environment.file_hashes(self.prepared.config.rootpath, without=[self.settings.sidecar])
@@ -396,10 +422,12 @@ class Maker:
 
     # -- 7. the end ------------------------------------------------------------------------------------------------
 
-    def _conclude(self, sidecar: Sidecar, run: int) -> int:
+    def _account(self, sidecar: Sidecar, run: int) -> None:
         self.info.seconds = time.monotonic() - self._started
         self.info.cpu = {**self.cpu, "total": sum(self.cpu.values())}
         sidecar.update_run(run, self.info)
+
+    def _conclude(self, sidecar: Sidecar, run: int) -> int:
         with Reader(self.settings.sidecar, run) as reader:
             judged = reader.score()
         failures = unmet(self.settings, judged)

@@ -179,6 +179,19 @@ def enabled(config: pytest.Config) -> bool:
     return bool(config.getoption(OPTIONS[0].dest, False))
 
 
+def refuse_alone(config: pytest.Config) -> None:
+    """UsageError where an option of ours was typed that does nothing without the one that asks for a matrix.
+
+    In ``addopts`` they may stand without it: there they are what the project wants once somebody asks.
+    """
+    flags = {option.flag for option in OPTIONS[1:]}
+    typed = next((word for word in map(str, config.invocation_params.args) if word.split("=", 1)[0] in flags), None)
+    if typed is not None:
+        raise pytest.UsageError(
+            f"{typed.split('=', 1)[0]} does nothing without {OPTIONS[0].flag}: add {OPTIONS[0].flag}"
+        )
+
+
 def read(config: pytest.Config) -> Settings:
     """The settings of this run; a UsageError names the option, what was given and what would do."""
     values = {option.flag: _value(config, option) for option in OPTIONS}

@@ -28,11 +28,11 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Begin, where a kill matrix was asked for and this process is the one that makes it."""
-    if (
-        options.enabled(config)
-        and not hasattr(config, "workerinput")
-        and not config.pluginmanager.has_plugin(options.OBSERVED)
-    ):
+    if hasattr(config, "workerinput") or config.pluginmanager.has_plugin(options.OBSERVED):
+        return
+    if not options.enabled(config):
+        options.refuse_alone(config)
+    else:
         from pytest_killmatrix.session import KillMatrix
 
         config.pluginmanager.register(Hooks(KillMatrix(config)), "killmatrix-session")

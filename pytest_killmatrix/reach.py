@@ -29,6 +29,10 @@ class ReachMap:
         for line in executed:
             lines.setdefault(line, set()).add(context)
 
+    def files(self) -> frozenset[str]:
+        """Paths of the files of which anything ran at all."""
+        return frozenset(path for path, lines in self._lines.items() if lines)
+
     def contexts(self, path: str, mutant: Mutant) -> set[str]:
         """Every context that may evaluate the mutated node of ``mutant`` in the file at ``path``."""
         lines = self._lines.get(path, {})

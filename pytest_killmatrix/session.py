@@ -16,6 +16,8 @@ from pytest_killmatrix import environment, options, targets
 from pytest_killmatrix.child.recollect import identities
 from pytest_killmatrix.clean.outcomes import OutcomeLog
 from pytest_killmatrix.prepared import Prepared, Stop, followers, is_python_test, loaded_files, uses_wide_fixture
+from pytest_killmatrix.report.errors import file_problem
+from pytest_killmatrix.store.place import place_problem
 
 if TYPE_CHECKING:
     from pytest_killmatrix.executor.launch import Launched
@@ -42,7 +44,24 @@ class KillMatrix:
         self._message: str | None = None
         self._asked_not_to = False  # by an option of pytest's: then its exit status is the answer
         self._cpu_before_loop = 0.0
+        self._check_input()
         self._undistribute()
+
+    def _check_input(self) -> None:
+        """What is wrong with the options, before the suite runs rather than after it."""
+        settings = self.settings
+        problem = place_problem(settings.sidecar)
+        if problem is None and settings.json is not None:
+            problem = file_problem(settings.json, "--kill-matrix-json")
+        if problem is None and settings.operators:
+            from pytest_killmatrix.generate import GenerationError, check_operators
+
+            try:
+                check_operators(settings.operators)
+            except (ValueError, GenerationError) as error:
+                problem = str(error)
+        if problem is not None:
+            raise pytest.UsageError(f"killmatrix: {problem}")
 
     def _undistribute(self) -> None:
         """With pytest-xdist's ``-n N`` the children are ours; its own workers would run each test elsewhere."""
@@ -136,12 +155,12 @@ class KillMatrix:
         except Stop as stop:
             self._message, own = str(stop), stop.status
         except KeyboardInterrupt:
-            self._message = "interrupted: what was finished is kept, and the same command goes on from there"
+            self._message = "interrupted: what was finished is kept, the same command goes on"
             own = _INTERRUPTED
         except PoolBroken as error:
             words = self._launched.last_words() if self._launched is not None else None
             reason = f"{error} ({words})" if words else str(error)
-            self._message, own = f"{reason}; what was finished is kept, the same command goes on from there", _OUR_FAULT
+            self._message, own = f"{reason}; what was finished is kept, the same command goes on", _OUR_FAULT
         finally:
             if before is not None:
                 signal.signal(signal.SIGTERM, before)

@@ -8,10 +8,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -55,6 +55,30 @@ def choose(config: pytest.Config, paths: Sequence[str], test_files: Iterable[Pat
             if explicit or not _is_test(file, path, patterns, tests):
                 files[_name(file, root)] = file.resolve()
     return Targets(dict(sorted(files.items())), chosen_by)
+
+
+def twins(files: Mapping[str, Path], modules: Mapping[str, Any]) -> dict[str, str]:
+    """Files that are not loaded though a module of their name is, from elsewhere: a second, installed copy.
+
+    By the name that people read, the path of what is loaded instead. ``modules`` is ``sys.modules``.
+    """
+    found = {}
+    for name, path in files.items():
+        module = modules.get(_dotted(path))
+        origin = getattr(module, "__file__", None)
+        if isinstance(origin, str) and os.path.realpath(origin) != str(path):
+            found[name] = origin
+    return found
+
+
+def _dotted(path: Path) -> str:
+    """The name under which a file of a regular package is imported."""
+    parts = [] if path.name == "__init__.py" else [path.stem]
+    folder = path.parent
+    while (folder / "__init__.py").is_file():
+        parts.append(folder.name)
+        folder = folder.parent
+    return ".".join(reversed(parts))
 
 
 def _asked(config: pytest.Config, text: str) -> Path:

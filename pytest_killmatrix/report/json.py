@@ -10,7 +10,7 @@ from pathlib import Path
 from pytest_killmatrix import __version__
 from pytest_killmatrix.analysis.score import Ratio, Score
 from pytest_killmatrix.model import Cell, RunInfo, Test
-from pytest_killmatrix.report.errors import ReportError
+from pytest_killmatrix.report.errors import ReportError, file_problem
 from pytest_killmatrix.store.reader import MutantRow, Reader
 
 SCHEMA_VERSION = 1
@@ -22,12 +22,9 @@ JUDGING_SUITE = "new"
 def write_json(reader: Reader, path: Path | str) -> None:
     """Write the run to ``path``; what was there stays until the new file is whole."""
     path = Path(path)
-    if not path.parent.is_dir():
-        raise ReportError(
-            f"cannot write {path}: no directory {path.parent}; create it, or give another --kill-matrix-json=PATH"
-        )
-    if path.is_dir():
-        raise ReportError(f"cannot write {path}: it is a directory; give a file with --kill-matrix-json=PATH")
+    problem = file_problem(path, "--kill-matrix-json")
+    if problem is not None:
+        raise ReportError(problem)
     temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
     try:
         # A lone surrogate (a file name that is not valid UTF-8) is spelled by this handler as JSON's own escape.

@@ -20,9 +20,14 @@ TESTS = 8
 PLACES = 6
 
 PENDING = {
-    "static": "runs at import: not supported yet",
     "interrupted": "the run was interrupted",
+    "not live": "not live: tests run the line, the changed function was never entered",
+    "not observable": "not observable: a test runs the mutated file as a script",
+    "flags differ": "flags differ: the change makes another kind of function",
+    "free variables differ": "free variables differ: the function closes over other names",
+    "not live in every test": "not live in every test: some of them ran unchanged code",
 }
+"""Reasons that need more words than their name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ _REWRITE: Final = 0.1
 
 
 class Narrator:
-    """Progress of one run; silent where pytest has no terminal reporter or ``-q`` was given."""
+    """Progress of one run; silent where pytest has no terminal reporter or was told to be quiet."""
 
     def __init__(self, terminal: Any) -> None:
-        self._enabled = terminal is not None and terminal.verbosity >= 0
+        # a line that takes itself away is no noise; -q asks for less in logs, -qq for nothing
+        self._enabled = terminal is not None and terminal.verbosity >= (-1 if terminal.isatty else 0)
         self._tty = bool(self._enabled and terminal.isatty)
         self._writer: Any = terminal.config.get_terminal_writer() if self._enabled else None
         self._line: ProgressWriter | None = None

@@ -12,6 +12,7 @@ from pytest_killmatrix.report.errors import ReportError
 from pytest_killmatrix.report.json import write_json
 from pytest_killmatrix.report.terminal import render
 from pytest_killmatrix.report.text import is_ascii_only
+from pytest_killmatrix.report.thresholds import unmet
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.reader import Reader
 
@@ -39,6 +40,8 @@ def show(config: pytest.Config, terminal: Any, settings: Settings, written: Writ
                 reader, width=writer.fullwidth, verbosity=terminal.verbosity, ascii=is_ascii_only(encoding)
             ):
                 terminal.write_line(text, **markup)
+            for failure in unmet(settings, reader.score()) if terminal.verbosity < 0 else ():
+                terminal.write_line(failure, red=True)  # with more room it is among the notes
     except StoreError as error:
         return str(error)
     if settings.json is not None and settings.json.exists():

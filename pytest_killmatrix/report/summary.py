@@ -28,7 +28,7 @@ class Summary:
     info: RunInfo
     score: Score
     cells: int
-    tests: int
+    judges: int
     excluded: list[Test]
     serial: list[Test]
     listed: dict[Status, list[Listed]] = field(default_factory=dict)
@@ -48,7 +48,7 @@ def summarize(reader: Reader) -> Summary:
         info=reader.info,
         score=reader.score(),
         cells=reader.cell_count(),
-        tests=len(tests),
+        judges=reader.judges(),
         excluded=[test for test in tests if test.excluded is not None],
         serial=[test for test in tests if not test.parallel_safe],
     )

@@ -65,8 +65,7 @@ def _headline(summary: Summary, style: Style) -> Iterator[Line]:
     score = summary.score
     yield style.fit(_score("assertion score", score.assertion, "killed / (killed + survived)")), {"bold": True}
     yield style.fit(_score("detection score", score.detection, "detected / (detected + not detected)")), {"bold": True}
-    judging = summary.tests - len(summary.excluded)
-    words = f"mutants, by {count(judging, 'test')} in {count(summary.cells, 'cell')}"
+    words = f"mutants, by {count(summary.judges, 'test')} in {count(summary.cells, 'cell')}"
     yield style.fit(_score("reached", score.reached, words)), {}
 
 

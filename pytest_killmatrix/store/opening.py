@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from pytest_killmatrix.store.errors import StoreError, is_damage, is_locked
+from pytest_killmatrix.store.place import DB_OPTION, place_problem
 from pytest_killmatrix.store.schema import APPLICATION_ID, VERSION, migrate
 
 CLAIM_SECONDS = 1.0
@@ -25,12 +26,12 @@ COMMIT_SECONDS = 15.0
 SMALL = 64 * 2**20
 """Bytes up to which a file is checked page by page at each start (about 0.3 s); a bigger one after a crash only."""
 
-_DB_OPTION = "--kill-matrix-db=PATH"
-
 
 def open_for_writing(path: Path) -> tuple[sqlite3.Connection, str | None]:
     """A connection that holds the write lock, and a notice for the user if the file had to be replaced."""
-    check_place(path)
+    problem = place_problem(path)
+    if problem is not None:
+        raise StoreError(problem)
     try:
         return _open(path), None
     except sqlite3.DatabaseError as error:
@@ -42,29 +43,6 @@ def open_for_writing(path: Path) -> tuple[sqlite3.Connection, str | None]:
         return _open(path), notice
     except sqlite3.Error as error:
         raise translate(error, path) from error
-
-
-def check_place(path: Path) -> None:
-    """Refuse early, and in our own words, what SQLite only calls "unable to open database file"."""
-    folder = path.parent
-    if not folder.exists():
-        raise StoreError(f"cannot write the sidecar {path}: no directory {folder}; create it, or give {_DB_OPTION}")
-    if not folder.is_dir():
-        raise StoreError(f"cannot write the sidecar {path}: {folder} is not a directory; give {_DB_OPTION}")
-    if path.exists() and not path.is_file():
-        raise StoreError(f"cannot write the sidecar {path}: not a regular file; give {_DB_OPTION}")
-    if not _allowed(folder, os.W_OK | os.X_OK):
-        raise StoreError(
-            f"cannot write the sidecar {path}: the directory is read-only; give a writable place with {_DB_OPTION}"
-        )
-    if path.exists() and not _allowed(path, os.R_OK | os.W_OK):
-        raise StoreError(
-            f"cannot write the sidecar {path}: the file is read-only; make it writable, or give {_DB_OPTION}"
-        )
-
-
-def _allowed(path: Path, mode: int) -> bool:
-    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
 def move_aside(path: Path) -> Path:
@@ -85,10 +63,10 @@ def translate(error: sqlite3.Error, path: Path) -> StoreError:
     if is_damage(error):
         return StoreError(f"the sidecar {path} is damaged ({error}); the next run moves it aside and begins a new one")
     if is_locked(error):
-        return StoreError(f"the sidecar {path} is locked by another process; wait for it, or give {_DB_OPTION}")
+        return StoreError(f"the sidecar {path} is locked by another process; wait for it, or give {DB_OPTION}")
     if "full" in str(error):
         return StoreError(f"cannot write the sidecar {path}: {error}; free some space, then run again to resume")
-    return StoreError(f"cannot use the sidecar {path}: {error}; give another place with {_DB_OPTION}")
+    return StoreError(f"cannot use the sidecar {path}: {error}; give another place with {DB_OPTION}")
 
 
 def check_version(connection: sqlite3.Connection, path: Path) -> int:
@@ -97,11 +75,11 @@ def check_version(connection: sqlite3.Connection, path: Path) -> int:
     application = int(connection.execute("PRAGMA application_id").fetchone()[0])
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if application != APPLICATION_ID and (tables or version or application):
-        raise StoreError(f"{path} is a database of another program, not touched; give another place with {_DB_OPTION}")
+        raise StoreError(f"{path} is a database of another program, not touched; give another place with {DB_OPTION}")
     if version > VERSION:
         raise StoreError(
             f"the sidecar {path} has schema version {version}, this pytest-killmatrix knows up to {VERSION}: upgrade "
-            f"pytest-killmatrix, or give another place with {_DB_OPTION} (the file was not touched)"
+            f"pytest-killmatrix, or give another place with {DB_OPTION} (the file was not touched)"
         )
     return version
 
@@ -146,7 +124,7 @@ def _claim(connection: sqlite3.Connection, path: Path) -> None:
 def _taken(path: Path, pid: int | None) -> StoreError:
     who = "another run" if pid is None else f"another run (process {pid})"
     return StoreError(
-        f"{who} is using the sidecar {path}: wait until it ends, or give this run its own with {_DB_OPTION}"
+        f"{who} is using the sidecar {path}: wait until it ends, or give this run its own with {DB_OPTION}"
     )
 
 

@@ -91,6 +91,10 @@ class Reader:
     def cell_count(self) -> int:
         return int(next(self._rows("SELECT count(*) FROM cells WHERE run = ?", self.run))[0])
 
+    def judges(self) -> int:
+        """Tests that have at least one cell."""
+        return int(next(self._rows("SELECT count(DISTINCT test) FROM cells WHERE run = ?", self.run))[0])
+
     def score(self) -> Score:
         """Both scores, their fractions and the counts of all statuses."""
         rows = self._rows(

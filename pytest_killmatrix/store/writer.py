@@ -149,11 +149,21 @@ class Sidecar:
         self._add(_SET_STATUS, (status.value, text, run, mutant))
 
     def find_resumable(self, fingerprint: str) -> int | None:
-        """The newest run that was interrupted and had the same fingerprint."""
+        """The newest run with this fingerprint, if it was interrupted; none older than a complete one."""
         row = self._query(
-            "SELECT run FROM runs WHERE fingerprint = ? AND NOT complete ORDER BY run DESC LIMIT 1", (fingerprint,)
+            "SELECT run, complete FROM runs WHERE fingerprint = ? ORDER BY run DESC LIMIT 1", (fingerprint,)
         ).fetchone()
-        return None if row is None else int(row[0])
+        return None if row is None or row[1] else int(row[0])
+
+    def resume_run(self, run: int) -> int:
+        """Make an interrupted run the newest, since it goes on now; its number from here on."""
+        newest = int(self._query("SELECT max(run) FROM runs", ()).fetchone()[0])
+        if run == newest:
+            return run
+        with self._transaction():
+            for table in ("runs", "tests", "mutants", "reach", "cells", "details"):
+                self._connection.execute(f"UPDATE {table} SET run = ? WHERE run = ?", (newest + 1, run))
+        return newest + 1
 
     def finished_mutants(self, run: int) -> dict[int, Status]:
         """Mutants of the run that have a status other than pending."""

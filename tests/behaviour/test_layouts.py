@@ -53,6 +53,28 @@ def test_what_is_mutated(project: Project, layout: str) -> None:
     assert {mutant["status"] for mutant in ran.data["mutants"]} == {"killed"}
 
 
+def test_an_installed_copy_is_not_taken_for_a_lack_of_tests(project: Project) -> None:
+    site = project.outside / "site-packages"
+    for base in (site / "shop", project.path / "src" / "shop"):
+        base.mkdir(parents=True)
+        (base / "__init__.py").write_text("")
+        (base / "a.py").write_text(VALUE)
+    project.write({"tests/test_a.py": "from shop.a import value\n" + TEST})
+    installed = {"PYTHONPATH": str(site)}
+    ran = project.run(env=installed)
+    assert ran.status == 4
+    assert not ran.report.exists()
+    ran.lines.fnmatch_lines(
+        ["killmatrix: no kill matrix: the tests never load src/shop/*, they import */site-packages/*"]
+    )
+    # with one of the files loaded from here, the others are told of, and judged as what they are
+    project.write({"src/extra.py": VALUE, "tests/test_b.py": "from extra import value\n" + TEST,
+                   "pytest.ini": "[pytest]\npythonpath = src/nowhere\n",
+                   "conftest.py": "import sys; sys.path.append('src')\n"})  # fmt: skip
+    ran = project.run(env=installed)
+    assert "src/shop/__init__.py is never loaded" in " ".join(ran.screen.split())
+
+
 SELECTED = {
     "shop.py": VALUE,
     "tests/test_one.py": """\

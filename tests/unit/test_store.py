@@ -150,11 +150,18 @@ def test_resuming(tmp_path: Path) -> None:
         sidecar.add_mutants(new, mutants)  # again, by a run that resumes: verdicts stay
         assert sidecar.finished_mutants(new) == expected
         assert sidecar.info_of(new).id == "2"
-        sidecar.finish_run(new, make_info(id="2"))
-        assert sidecar.find_resumable(FINGERPRINT) == old
+        newest = sidecar.resume_run(new)
+        assert newest == 4
+        assert sidecar.finished_mutants(newest) == expected
+        assert sidecar.resume_run(newest) == newest
+        sidecar.finish_run(newest, make_info(id="2"))
+        assert sidecar.find_resumable(FINGERPRINT) is None  # the older one is not what anybody waits for
+    with Reader(path) as reader:
+        assert reader.info.id == "2"
+        assert [number for number, _ in reader.runs()] == [1, 3, 4]
+        assert len(list(reader.mutants())) == 4
     with Reader(path, run=old) as reader:
         assert reader.info.id == "1"
-        assert [number for number, _ in reader.runs()] == [1, 2, 3]
     with pytest.raises(StoreError, match="no run 9"):
         Reader(path, run=9)
 

@@ -39,7 +39,7 @@ def test_the_realistic_run(tmp_path: Path) -> None:
     lines = shown(realistic(tmp_path / "a.sqlite"))
     assert lines[0] == "assertion score     93.7%    237 of 253   killed / (killed + survived)"
     assert lines[1] == "detection score     92.0%    288 of 313   detected / (detected + not detected)"
-    assert lines[2] == "reached             97.6%    327 of 335   mutants, by 55 tests in 979 cells"
+    assert lines[2] == "reached             97.6%    327 of 335   mutants, by 22 tests in 979 cells"
     page = "\n".join(lines)
     for expected in (
         "detected              288   killed 237 · crashed 49 · timeout 2",
