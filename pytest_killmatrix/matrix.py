@@ -158,7 +158,7 @@ class Matrix:
             subjects.splice(mutant),
             files,
             tuple(test for test in tests if test in recollected),
-            lean=self._lean and (purpose is Purpose.ROW or kind is Kind.REVERSE),
+            lean=self._lean,
         )
         self._jobs[task.id] = (job, kind)
         return task

@@ -18,7 +18,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 import pytest
+from _pytest.python import pytest_pyfunc_call
+from _pytest.threadexception import collect_thread_exception
 from _pytest.tmpdir import tmppath_result_key
+from _pytest.unraisableexception import collect_unraisable
 from _pytest.warnings import catch_warnings_for_item
 
 from pytest_killmatrix.child.expectations import Expectations
@@ -66,9 +69,6 @@ _READ_EVERY: Final = 100  # tests between emptying the captured output
 
 def obstacle(config: pytest.Config) -> str | None:
     """Why no item of this session may take the lean path, or None."""
-    filters = [*sys.warnoptions, *config.getini("filterwarnings"), *(config.getoption("pythonwarnings", None) or ())]
-    if any("error".startswith(str(line).strip().split(":", 1)[0] or "-") for line in filters):
-        return "warnings are errors"  # then exceptions in threads and finalizers fail tests, through left-out hooks
     for name in ("log_level", "log_file_level", "log_cli_level"):
         if config.getini(name) or config.getoption(name, None):
             return "log levels are set"
@@ -122,6 +122,9 @@ class LeanRunner:
         self._reseeding = [
             getattr(reseeding, f"pytest_runtest_{phase}", None) for phase in ("setup", "call", "teardown")
         ]
+        # exceptions in threads and finalizers: warnings that fail the test where warnings are errors
+        collectors = (("unraisableexception", collect_unraisable), ("threadexception", collect_thread_exception))
+        self._collectors = [collect for name, collect in collectors if manager.has_plugin(name)]
         self._since_read = 0
 
     def enter(self) -> None:
@@ -146,11 +149,12 @@ class LeanRunner:
                 environ["PYTEST_CURRENT_TEST"] = f"{current} (setup)"
                 self._reseed(0, item)
                 state.setup(item)
+                self._collect()
                 phase = Phase.CALL
                 environ["PYTEST_CURRENT_TEST"] = f"{current} (call)"
                 self._reseed(1, item)
-                arguments = anything.funcargs
-                item.obj(**{name: arguments[name] for name in anything._fixtureinfo.argnames})
+                pytest_pyfunc_call(item)
+                self._collect()
             except BaseException as error:
                 verdict = self._caught_one(item, error, phase)
             phase = Phase.TEARDOWN
@@ -159,6 +163,7 @@ class LeanRunner:
                 environ["PYTEST_CURRENT_TEST"] = f"{current} (teardown)"
                 self._reseed(2, item)
                 state.teardown_exact(nextitem)
+                self._collect()
             except BaseException as error:
                 late = self._caught_one(item, error, phase)
                 verdict = late if verdict is None or not verdict.outcome.kills else verdict
@@ -215,6 +220,10 @@ class LeanRunner:
             if handler not in root.handlers:
                 root.addHandler(handler)
             handler.reset()
+
+    def _collect(self) -> None:
+        for collect in self._collectors:
+            collect(self._config)
 
     def _reseed(self, which: int, item: pytest.Item) -> None:
         hook = self._reseeding[which]

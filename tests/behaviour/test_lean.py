@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -32,6 +33,9 @@ def bad(n): return n + 19
 def mark(n): return n + 20
 def xunit(n): return n + 21
 def deprecated(n): return n + 22
+def late(n): return n + 23
+def final(n): return n + 24
+def result(n): return n + 25
 """
 TESTS = """\
 import os, random, sys, threading, traceback, unittest, warnings
@@ -105,37 +109,53 @@ def test_strict_warnings(): shop.deprecated(1)
 def setup_function(function): function.n = shop.xunit(1)
 def test_xunit(): assert test_xunit.n == 22
 def test_returns(): return shop.plain(1) and None
+def test_late():
+    thread = threading.Thread(target=lambda: shop.late(1) == 24 or 1 / 0)
+    thread.start(); thread.join()
+class Final:
+    def __del__(self): shop.final(1) == 25 or 1 / 0
+def test_final(): Final()
+def test_result(): return None if shop.result(1) == 26 else "more"
+async def pause(): pass
+def test_awaitable():
+    if shop.result(1) != 26: return pause()
 """
 AFTERS = {
     "plain": "n - 1", "boom": "n + None", "say": "n - 3", "log": "n - 4", "warn": "n - 5", "environment": "n - 6",
     "raising": "n - 7", "fixture": "n - 8", "wide": "n - 9", "finish": "n - 10", "case": "n - 11", "draw": "n - 12",
     "patch": "n - 13", "thread": "n + None", "file": "n - 15", "level": "n - 16", "filters": "n - 17",
-    "skipping": "n - 18", "bad": "n * 1", "mark": "n - 20", "xunit": "n - 21", "deprecated": "warnings.warn('x')",
+    "late": "n - 23", "final": "n - 24", "result": "n - 25", "skipping": "n - 18", "bad": "n * 1", "mark": "n - 20",
+    "xunit": "n - 21", "deprecated": "warnings.warn('x')",
 }  # fmt: skip
 
 
 def prepared(project: Project) -> Project:
     project.write({"shop.py": CODE, "test_kinds.py": TESTS})
-    for number, (name, after) in enumerate(AFTERS.items(), 1):
-        project.cases([Case(name, f"{number} + n" if number < 3 else f"n + {number}", after, "shop.py")])
+    texts = dict(re.findall(r"^def (\w+)\(n\):.*?(\d+ \+ n|n \+ \d+)", CODE, re.MULTILINE))
+    project.cases(Case(name, texts[name], after, "shop.py") for name, after in AFTERS.items())
     return project
 
 
-@pytest.fixture(scope="module")
-def lean(new_project: Callable[[], Project]) -> Run:
-    return prepared(new_project()).run("--mutate=shop.py")
+@pytest.fixture(scope="module", params=["default", "error"])
+def strictness(request: pytest.FixtureRequest) -> str:
+    return f"-W{request.param}"
 
 
 @pytest.fixture(scope="module")
-def full(new_project: Callable[[], Project]) -> Run:
+def lean(new_project: Callable[[], Project], strictness: str) -> Run:
+    return prepared(new_project()).run("--mutate=shop.py", strictness, "-p", "no:asyncio")
+
+
+@pytest.fixture(scope="module")
+def full(new_project: Callable[[], Project], strictness: str) -> Run:
     project = prepared(new_project()).write({"conftest.py": "def pytest_runtest_call(item): pass\n"})
-    return project.run("--mutate=shop.py")
+    return project.run("--mutate=shop.py", strictness, "-p", "no:asyncio")
 
 
-def test_both_paths_were_taken(lean: Run, full: Run) -> None:
+def test_both_paths_were_taken(lean: Run, full: Run, strictness: str) -> None:
     found = []
     for ran in (lean, full):
-        assert ran.status == 0, ran.screen
+        assert ran.status == (strictness == "-Werror"), ran.screen  # one test warns, and fails clean where that is one
         assert "full protocol" not in ran.screen
         found += [cell["message"] for cell in ran.mutant("plain")["cells"] if cell["test"].endswith("test_path")]
     assert found == ["lean", "full"]
@@ -150,8 +170,12 @@ def test_all_cells_are_the_same(lean: Run, full: Run) -> None:
     assert lean.statuses() == full.statuses()
 
 
-def test_the_cells_are_right(lean: Run) -> None:
+def test_the_cells_are_right(lean: Run, strictness: str) -> None:
     survived = {name for name, status in lean.statuses().items() if status == "survived"}
-    assert survived == {"bad"}
     crashed = {name for name, status in lean.statuses().items() if status == "crashed"}
-    assert crashed == {"boom", "deprecated"}
+    if strictness == "-Werror":  # then exceptions in threads and finalizers fail tests, and so do results
+        assert survived == {"bad"}
+        assert crashed == {"boom", "deprecated", "late", "final"}
+    else:
+        assert survived == {"bad", "late", "final"}
+        assert crashed == {"boom", "deprecated"}
