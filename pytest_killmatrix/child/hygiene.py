@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import logging
 import os
 import random
 import signal
@@ -65,6 +66,9 @@ def detach(config: pytest.Config) -> None:
         null = open(os.devnull, "w")  # noqa: SIM115 - lives as long as the process
         # dropping the old stream unclosed would warn, which -W error turns into the first test's failure
         logs.killmatrix_parked = logs.log_file_handler.setStream(null)
+        # what pytest's own loop, which does not run here, would set for as long as tests run
+        levels = [level for level in (logs.log_cli_level, logs.log_file_level) if level is not None]
+        logging.root.setLevel(min([logging.root.level, *levels]))
         logs.log_cli_level = None
     cache = getattr(config, "cache", None)
     if cache is not None:

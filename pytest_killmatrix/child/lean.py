@@ -69,11 +69,8 @@ _READ_EVERY: Final = 100  # tests between emptying the captured output
 
 def obstacle(config: pytest.Config) -> str | None:
     """Why no item of this session may take the lean path, or None."""
-    for name in ("log_level", "log_file_level", "log_cli_level"):
-        if config.getini(name) or config.getoption(name, None):
-            return "log levels are set"
-    if config.getini("log_cli") or config.getoption("runxfail", False):
-        return "log_cli or --runxfail"
+    if config.getini("log_cli") or config.getoption("log_cli_level", None) or config.getoption("runxfail", False):
+        return "live logs or --runxfail"
     for name in _HOOKS:
         for implementation in getattr(config.hook, name).get_hookimpls():
             module = implementation.function.__module__
@@ -116,6 +113,8 @@ class LeanRunner:
         self._capture: Any = manager.get_plugin("capturemanager")
         logs: Any = manager.get_plugin("logging-plugin")
         self._handlers: tuple[Any, ...] = (logs.caplog_handler, logs.report_handler) if logs is not None else ()
+        self._log_level: int | None = logs.log_level if logs is not None else None
+        self._quiet_level = logging.root.level
         reseeding: Any = next(
             (plugin for plugin in manager.get_plugins() if getattr(plugin, "__name__", "") == _RESEEDS), None
         )
@@ -133,6 +132,9 @@ class LeanRunner:
         self._stack.enter_context(filters)
         self._filters = list(warnings.filters)
         self._show = warnings.showwarning
+        self._quiet_level = logging.root.level
+        for handler in self._handlers if self._log_level is not None else ():
+            handler.setLevel(self._log_level)
 
     def run(self, item: pytest.Function, nextitem: pytest.Item | None) -> Verdict:
         """The verdict on one item; raises SessionEnded where it ended pytest's session."""
@@ -142,16 +144,16 @@ class LeanRunner:
         if not anything._request:
             anything._initrequest()
         verdict: Verdict | None = None
-        environ, current = os.environ, item.nodeid.replace("\x00", "(null)")
+        current = item.nodeid.replace("\x00", "(null)")
         phase = Phase.SETUP
         try:
             try:
-                environ["PYTEST_CURRENT_TEST"] = f"{current} (setup)"
+                self._begin(f"{current} (setup)")
                 self._reseed(0, item)
                 state.setup(item)
                 self._collect()
                 phase = Phase.CALL
-                environ["PYTEST_CURRENT_TEST"] = f"{current} (call)"
+                self._begin(f"{current} (call)")
                 self._reseed(1, item)
                 pytest_pyfunc_call(item)
                 self._collect()
@@ -160,19 +162,30 @@ class LeanRunner:
             phase = Phase.TEARDOWN
             item.stash[tmppath_result_key] = {"setup": True, "call": verdict is None}
             try:
-                environ["PYTEST_CURRENT_TEST"] = f"{current} (teardown)"
+                self._begin(f"{current} (teardown)")
                 self._reseed(2, item)
                 state.teardown_exact(nextitem)
                 self._collect()
             except BaseException as error:
                 late = self._caught_one(item, error, phase)
                 verdict = late if verdict is None or not verdict.outcome.kills else verdict
-            environ.pop("PYTEST_CURRENT_TEST", None)
+            os.environ.pop("PYTEST_CURRENT_TEST", None)
         finally:
             anything._request = False
             anything.funcargs = None
             self._restore_warnings()
+            self._log_at(self._quiet_level)
         return verdict or self._closed_streams() or Verdict(Outcome.PASSED)
+
+    def _begin(self, current: str) -> None:
+        """A phase begins: pytest names it in the environment, and sets the level that it was told to log at."""
+        os.environ["PYTEST_CURRENT_TEST"] = current
+        if self._log_level is not None:
+            self._log_at(min(self._quiet_level, self._log_level))
+
+    def _log_at(self, level: int) -> None:
+        if self._log_level is not None and logging.root.level != level:
+            logging.root.setLevel(level)
 
     def _restore_warnings(self) -> None:
         """pytest gives every test the filters it began with."""

@@ -179,3 +179,33 @@ def test_the_cells_are_right(lean: Run, strictness: str) -> None:
     else:
         assert survived == {"bad", "late", "final"}
         assert crashed == {"boom", "deprecated"}
+
+
+LEVELS = """\
+    import logging, pytest, shop
+    @pytest.fixture
+    def loud(): logging.root.setLevel(50)
+    def test_as_configured(): assert shop.level() == {0}
+    def test_each_phase_begins_anew(loud): assert shop.level() == {0}
+    def test_left_behind(): logging.root.setLevel(50); assert shop.level() == 50
+    def test_after_that(): assert shop.level() == {0}
+    """
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize(
+    ("ini", "level"),
+    [("log_level = INFO", 20), ("log_level = INFO\nlog_file_level = DEBUG", 10), ("log_cli_level = INFO\n", 20)],
+)
+def test_log_levels(project: Project, ini: str, level: int, full: bool) -> None:
+    project.write({
+        "shop.py": "import logging\ndef level(): return logging.root.level + 0\n",
+        "test_shop.py": LEVELS.format(level), "pytest.ini": f"[pytest]\n{ini}\n",
+    })  # fmt: skip
+    if full:
+        project.write({"conftest.py": "def pytest_runtest_call(item): pass\n"})
+    if "log_level" not in ini:  # then pytest does not put the level back between phases
+        project.write({"test_shop.py": "import shop\ndef test_as_configured(): assert shop.level() == 20\n"})
+    ran = project.cases([Case("level", "level + 0", "level + 1", "shop.py")]).run("--mutate=shop.py")
+    assert [test["nodeid"] for test in ran.data["tests"] if test["excluded"]] == []
+    assert set(ran.outcomes("level").values()) == {"assertion"}
