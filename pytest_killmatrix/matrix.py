@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import itertools
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -17,6 +18,7 @@ from pytest_killmatrix.plan import Planned
 from pytest_killmatrix.rows import Row, RowReading, agrees, chunks, deciding_timeouts, read_row, to_confirm
 
 _MOST_RECHECKS: Final = 3
+_ASK_AT_LEAST: Final = 20  # kills of a file that are run again before a sample has to do
 
 
 class Kind(enum.Enum):
@@ -50,6 +52,19 @@ class Job:
     reversed: bool = False
     not_live: str | None = None
     error: str | None = None
+
+
+@dataclass(slots=True)
+class Trust:
+    """How far kills in rows of one file are believed.
+
+    ``asked`` were run again alone, ``refuted`` once one of them did not kill there; ``believed`` are the mutants whose
+    status rests on a kill that was not run again.
+    """
+
+    asked: int = 0
+    refuted: bool = False
+    believed: list[Planned] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +116,7 @@ class Matrix:
         self._jobs: dict[int, tuple[Job, Kind]] = {}
         self._serial: list[Job] = []
         self._recheck: list[Job] = []
+        self._trust: defaultdict[str, Trust] = defaultdict(Trust)
         self.cpu = {"swap": 0.0, "collection": 0.0, "confirm": 0.0}
 
     def run(
@@ -118,6 +134,7 @@ class Matrix:
             job = self._take(result)
             if not job.outstanding:
                 yield from self._settle(job)
+        yield from self._doubt_again(tick)
         yield from self._recheck_timeouts(tick)
 
     # -- tasks -----------------------------------------------------------------------------------------------------
@@ -234,8 +251,13 @@ class Matrix:
         for group in groups if reading.uncertain else ():
             job.outstanding += 1
             self._pool.add(self._task(job, group, Kind.RESOLVE, Purpose.CONFIRM, marked=True))
-        key = self._subjects.mutants[job.planned.mutant].key
-        for test in to_confirm(key, reading):
+        mutant = self._subjects.mutants[job.planned.mutant]
+        trust = self._trust[mutant.path]
+        chosen, believed = to_confirm(mutant.key, reading, thorough=trust.refuted or trust.asked < _ASK_AT_LEAST)
+        if believed:
+            trust.believed.append(job.planned)
+        for test in chosen:
+            trust.asked += test in reading.provisional
             job.outstanding += 1
             self._pool.add(self._task(job, (test,), Kind.CONFIRM, Purpose.CONFIRM, marked=False))
 
@@ -254,6 +276,8 @@ class Matrix:
             job.confirmed[found.test] = agrees(before, found)
             job.cells[found.test] = found
             job.alone.add(found.test)
+            if before.outcome.kills and not found.outcome.kills:
+                self._trust[self._subjects.mutants[job.planned.mutant].path].refuted = True
             if not job.confirmed[found.test] and before.outcome is not Outcome.ERROR:
                 self._isolate_job(job, self._part_of(job, found.test))
 
@@ -307,6 +331,21 @@ class Matrix:
                 if job.cells[test].outcome is Outcome.TIMEOUT:
                     break
             yield self._done(job)
+
+    def _doubt_again(self, tick: Callable[[], None]) -> Iterator[Done]:
+        """Where one kill of a file did not happen alone, no other of that file is believed: each test alone, anew."""
+        for trust in self._trust.values():
+            believed, trust.believed = trust.believed, []
+            for planned in believed if trust.refuted else ():
+                job = Job(planned, reversed=True, isolated=set(planned.tests))
+                tasks = self._row_tasks(job, planned.tests, Kind.ISOLATE, alone=True)
+                _, apart = chunks(planned.tests, self._subjects.unsafe)
+                for result in self._pool.run(tasks, width=1 if apart else None, tick=tick):
+                    self._take(result)
+                if deciding_timeouts(job.cells):
+                    self._recheck.append(job)
+                else:
+                    yield self._done(job)
 
     def _done(self, job: Job) -> Done:
         planned, mutant = job.planned, self._subjects.mutants[job.planned.mutant]

@@ -12,6 +12,7 @@ from pytest_killmatrix.executor.pool import Found
 from pytest_killmatrix.model import Outcome
 
 _SAMPLE_ONE_IN: Final = 8  # mutants of which one such kill is run again
+_DECIDING_SAMPLE_ONE_IN: Final = 4  # mutants of which one kill that decides is run again, where the file gave no doubt
 _VIOLENT_SAMPLE: Final = 2  # in a row that holds a timeout or crash; one that disagrees has the whole row run again
 
 
@@ -86,26 +87,44 @@ def read_row(found: Iterable[Found], row: Row) -> RowReading:
     return reading
 
 
-def to_confirm(key: str, reading: RowReading) -> list[int]:
-    """The cells to run again alone: those that no status may rest on as they are, and a seeded sample of the rest."""
-    kills = [test for test, cell in reading.cells.items() if cell.outcome.kills]
+def to_confirm(key: str, reading: RowReading, *, thorough: bool = True) -> tuple[list[int], bool]:
+    """(cells to run again alone, whether the status rests on a kill that is left as it is).
+
+    Run again are those that no status may rest on as they are, and a seeded sample of the rest. A kill by a test that
+    evaluated the mutant itself, after others had done so and passed, is nearly always what it seems: unless
+    ``thorough``, a sample of those has to do.
+    """
     violent = any(cell.outcome in (Outcome.TIMEOUT, Outcome.CRASH) for cell in reading.cells.values())
-    chosen = set(reading.suspect)
+    chosen = {*reading.suspect, *(test for test, cell in reading.cells.items() if cell.outcome is Outcome.ERROR)}
     provisional = [test for test in reading.provisional if reading.cells[test].outcome is not Outcome.TIMEOUT]
-    safe = any(
-        reading.cells[test].outcome is Outcome.ASSERTION
-        for test in kills
-        if test not in reading.provisional and test not in reading.suspect
-    )
     drawn = sorted(
-        provisional, key=lambda test: (reading.cells[test].outcome is not Outcome.ASSERTION, _hash(f"{key} {test}"))
+        provisional,
+        key=lambda test: (-_strength(reading.cells[test]), test in reading.shaken, _hash(f"{key} {test}")),
     )
     if violent:
         chosen.update(drawn[:_VIOLENT_SAMPLE])
-    elif not safe or _hash(key) % _SAMPLE_ONE_IN == 0:
-        chosen.update(drawn[:1])
-    chosen.update(test for test, cell in reading.cells.items() if cell.outcome is Outcome.ERROR)
-    return sorted(chosen)
+    elif drawn and not _has_firm(reading, _strength(reading.cells[drawn[0]])):
+        if not thorough and drawn[0] not in reading.shaken and _hash(key) % _DECIDING_SAMPLE_ONE_IN:
+            return sorted(chosen), True
+        chosen.add(drawn[0])
+    elif drawn and _hash(key) % _SAMPLE_ONE_IN == 0:
+        chosen.add(drawn[0])
+    return sorted(chosen), False
+
+
+def _has_firm(reading: RowReading, strength: int) -> bool:
+    """Whether a kill beyond doubt gives the mutant the status that a kill of this strength would give it."""
+    doubtful = {*reading.provisional, *reading.suspect}
+    return any(
+        _strength(cell) >= strength
+        for test, cell in reading.cells.items()
+        if cell.outcome.kills and test not in doubtful
+    )
+
+
+def _strength(cell: Found) -> int:
+    """Which of a mutant's kills decides its status: the strongest."""
+    return 2 if cell.outcome is Outcome.ASSERTION else 1 if cell.outcome in (Outcome.EXCEPTION, Outcome.CRASH) else 0
 
 
 def agrees(row: Found, alone: Found) -> bool:
@@ -114,8 +133,10 @@ def agrees(row: Found, alone: Found) -> bool:
 
 
 def deciding_timeouts(cells: Mapping[int, Found]) -> list[int]:
-    """The timeouts that a status rests on, because nothing else kills."""
-    if any(cell.outcome.kills and cell.outcome is not Outcome.TIMEOUT for cell in cells.values()):
+    """The timeouts that a status rests on, because nothing else kills, and that something else might explain."""
+    if any(
+        cell.outcome.kills and (cell.outcome is not Outcome.TIMEOUT or cell.beyond_doubt) for cell in cells.values()
+    ):
         return []
     return sorted(test for test, cell in cells.items() if cell.outcome is Outcome.TIMEOUT)
 

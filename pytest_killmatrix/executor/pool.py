@@ -23,11 +23,17 @@ _TICK: Final = 0.02
 _PATIENT_TIMEOUTS: Final = 3  # of one task; then its budget shrinks
 _SHRUNK_FACTOR: Final = 3.0
 _SHRUNK_FLOOR: Final = 0.2
+_UNHURRIED: Final = 0.1  # seconds before which nobody looks what a test did with its time
+_BUSY: Final = 0.7  # of the budget on a processor: then it is a loop, and no wait for something that the load delays
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One test's outcome as a child sent it, or as its death says; ``child`` counts the children of the task."""
+    """One test's outcome as a child sent it, or as its death says; ``child`` counts the children of the task.
+
+    ``beyond_doubt`` is a timeout on the full budget that neither the machine's load nor an earlier test can explain:
+    that of its child's first test, which kept a processor busy for nearly all of the time.
+    """
 
     test: int
     outcome: Outcome
@@ -42,6 +48,7 @@ class Found:
     child: int = 0
     reason: str | None = None
     shared: bool = False
+    beyond_doubt: bool = False
 
 
 @dataclass(slots=True)
@@ -76,6 +83,9 @@ class _Running:
     pid: int = 0
     killed: str | None = None
     ended: bool = False
+    watched: tuple[int, float] | None = None  # the test that ``used`` belongs to, and when it began
+    used: tuple[float, float] = (0.0, 0.0)  # (on a processor, waiting for one) when that was first looked at, seconds
+    busy: float = 0.0  # seconds on a processor of the test that was ended
 
 
 class PoolBroken(Exception):
@@ -221,12 +231,10 @@ class Pool:
 
     def _police(self, running: _Running, slot: int, now: float) -> None:
         current = self._slots[slot].current()
-        if current is not None:
-            test, started = current
-            if now - started > self._budget(running, test):
-                running.killed = "timeout"
-                self._send((KILL, slot))
-                return
+        if current is not None and self._elapsed(running, current, now) > self._budget(running, current[0]):
+            running.killed = "timeout"
+            self._send((KILL, slot))
+            return
         if self.limits.memory and running.pid:
             used = self._resident(running.pid)
             if not self._memory_base:
@@ -234,6 +242,17 @@ class Pool:
             if used - self._memory_base > self.limits.memory:
                 running.killed = "memory"
                 self._send((KILL, slot))
+
+    def _elapsed(self, running: _Running, current: tuple[int, float], now: float) -> float:
+        """Seconds that the test has had: those in which it waited for a processor are the machine's, not its own."""
+        wall = now - current[1]
+        if wall < _UNHURRIED or not running.pid:
+            return wall
+        on, waiting = _schedule(running.pid)
+        if running.watched != current:
+            running.watched, running.used = current, (on, waiting)
+        running.busy = on - running.used[0]
+        return wall - (waiting - running.used[1])
 
     def _budget(self, running: _Running, test: int) -> float:
         if test < 0:
@@ -288,13 +307,33 @@ class Pool:
     def _dead(self, running: _Running, test: int, seconds: float, phase: Phase) -> Found:
         result, slot_child = running.result, running.result.children - 1
         if running.killed == "timeout":
-            flags = ("budget_reduced",) if result.timeouts >= _PATIENT_TIMEOUTS else ()
+            reduced = result.timeouts >= _PATIENT_TIMEOUTS
+            firm = (
+                not reduced
+                and phase is Phase.CALL
+                and running.task.order()[0] == test
+                and running.busy > _BUSY * self.limits.budget(test)
+            )
+            flags = ("budget_reduced",) if reduced else ()
             result.timeouts += 1
             message = f"did not end within {seconds:.1f} s"
-            return Found(test, Outcome.TIMEOUT, phase, None, message, None, seconds, flags, True, True, slot_child)
+            return Found(
+                test, Outcome.TIMEOUT, phase, None, message, None, seconds, flags, True, True, slot_child,
+                beyond_doubt=firm,
+            )  # fmt: skip
         reason = "memory" if running.killed == "memory" else None
         message = "used too much memory" if reason else f"the process died ({running.killed or 'exit status 0'})"
         return Found(test, Outcome.CRASH, phase, None, message, None, seconds, (), True, True, slot_child, reason)
+
+
+def _schedule(pid: int) -> tuple[float, float]:
+    """Seconds that a process's main thread was on a processor, and that it waited for one; zeros where unknown."""
+    try:
+        with open(f"/proc/{pid}/schedstat", "rb") as file:
+            on, waiting, _ = file.read().split()
+    except (OSError, ValueError):
+        return 0.0, 0.0
+    return int(on) / 1e9, int(waiting) / 1e9
 
 
 def _death(status: int) -> str:

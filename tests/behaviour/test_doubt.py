@@ -184,3 +184,40 @@ def test_files_that_cannot_be_collected_twice(new_project: Callable[[], Project]
     project.cases([Case("twice", "+ 1", "+ 2", "code_.py"), Case("cached", "x * 7", "x * 8", "code_.py")])
     ran = project.run("--mutate=code_.py")
     assert ran.statuses() == {"twice": "pending", "cached": "pending"}
+
+
+def test_one_kill_that_did_not_happen_alone_discredits_its_file(project: Project) -> None:
+    """The first kills of a file are run again, later ones by a sample; what the sample shows goes for all of them."""
+    project.write({
+        "shop.py": """\
+            BOX = []
+            def honest(n):
+                return n + 1
+            def lying(n):
+                if n > 9:
+                    BOX.append(n)
+                return len(BOX)
+            """,
+        "test_shop.py": """\
+            import shop
+            def test_honest_first(): assert shop.honest(1) == 2
+            def test_honest_second(): assert shop.honest(10) == 11
+            def test_lying_first(): shop.lying(8)
+            def test_lying_second(): assert shop.lying(1) == 0
+            """,
+    })  # fmt: skip
+    project.cases(Case(f"honest{n}", "n + 1", f"n + 1 + {n} * (n > 5)", "shop.py") for n in range(1, 25))
+    project.cases(Case(f"lying{n}", "n > 9", f"n > {n} / 5", "shop.py") for n in range(10, 34))
+    ran = project.run("--mutate=shop.py", "--kill-matrix-workers=1")
+    confirmed = [
+        cell["confirmed"]
+        for mutant in ran.data["mutants"]
+        for cell in mutant["cells"]
+        if mutant["operator"].startswith("case:honest") and cell["outcome"] == "assertion"
+    ]
+    assert None in confirmed  # some were believed
+    assert True in confirmed
+    assert {name for name, status in ran.statuses().items() if status == "survived"} == {
+        f"lying{n}" for n in range(10, 34)
+    }
+    assert {status for name, status in ran.statuses().items() if name.startswith("honest")} == {"killed"}
