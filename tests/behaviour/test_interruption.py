@@ -85,14 +85,16 @@ def test_ctrl_c_on_the_terminal_reaches_the_whole_process_group(slow: Project) -
     assert (ran.status, ran.left) == (2, []), ran.screen
 
 
-def test_killed_hard(slow: Project) -> None:
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGQUIT", "SIGHUP"])
+def test_killed_hard(slow: Project, name: str) -> None:
     process = start_and_wait(slow)
-    process.kill()
+    process.send_signal(getattr(signal, name))
     process.wait(10)
     deadline = time.monotonic() + 15
     while slow.left() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert slow.left() == []
+    assert list(slow.temporary.iterdir()) == []
     check_resumed(slow)
 
 
