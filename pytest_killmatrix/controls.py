@@ -67,7 +67,7 @@ class Controls:
             self._compare_lean(usable, noop)
         if collected:
             tests = sorted({test for file in collected for test in files.get(file, ()) if test in set(usable)})
-            self._collect_twice(collected, tests, noop, files)
+            self._collect_twice(collected, tests, noop, files, width)
         self.result.routes.setdefault("swap", NOT_EXERCISED)
         self.result.routes.setdefault("collection", NOT_EXERCISED)
         if swapped and self.result.routes["swap"] == OK:
@@ -112,14 +112,20 @@ class Controls:
         self.result.routes[route] = "failed" if self.result.noop_kills else OK
 
     def _collect_twice(
-        self, collected: Sequence[str], tests: Sequence[int], noop: tuple[Swap, ...], files: Mapping[str, Sequence[int]]
+        self,
+        collected: Sequence[str],
+        tests: Sequence[int],
+        noop: tuple[Swap, ...],
+        files: Mapping[str, Sequence[int]],
+        width: int,
     ) -> None:
         """A file whose tests differ once it was collected again keeps state somewhere: its mutants stay unjudged."""
         live = [test for test in tests if test not in self.result.excluded and test not in self.result.noop_kills]
-        task = Task(
-            next(self._ids), Purpose.NOOP, tuple(live), self._needs, noop, None, tuple(collected), tuple(live)
-        )  # fmt: skip
-        different = self._differing([task], 1)
+        tasks = [
+            Task(next(self._ids), Purpose.NOOP, tuple(live), self._needs, noop, None, tuple(collected), tuple(live))
+            for _ in range(width)
+        ]
+        different = self._differing(tasks, width)
         for file in collected if different else ():
             own = tuple(test for test in files.get(file, ()) if test in set(live))
             alone = Task(next(self._ids), Purpose.NOOP, own, self._needs, noop, None, (file,), own)
