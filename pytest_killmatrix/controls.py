@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import marshal
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pytest_killmatrix.executor.pool import Found, Pool, TaskResult
-from pytest_killmatrix.executor.protocol import Purpose, Swap, Task
-from pytest_killmatrix.model import Build, Excluded, Mutant, Outcome
+from pytest_killmatrix.executor.protocol import Purpose, Splice, Swap, Task
+from pytest_killmatrix.model import Build, Excluded, Mutant, Outcome, Route
 from pytest_killmatrix.plan import Planned
 
 _LIFE_ATTEMPTS: Final = 10
@@ -27,6 +28,7 @@ class ControlResult:
     routes: dict[str, str] = field(default_factory=dict)
     lean: bool = True
     not_twice: frozenset[str] = frozenset()
+    not_reloadable: frozenset[str] = frozenset()
     code_readers: frozenset[int] = frozenset()
     cpu: float = 0.0
 
@@ -41,6 +43,7 @@ class Controls:
         mutants: Sequence[Mutant],
         paths: Mapping[str, str],
         loaded: Collection[str],
+        hashes: Mapping[str, str],
         task_ids: Iterator[int],
         needs: Mapping[int, tuple[int, ...]],
         tick: Callable[[], None],
@@ -50,6 +53,7 @@ class Controls:
         self._mutants = mutants
         self._paths = paths
         self._loaded = loaded
+        self._hashes = hashes
         self._ids = task_ids
         self._needs = tuple(needs.items())
         self._tick = tick
@@ -59,8 +63,10 @@ class Controls:
         self, usable: Sequence[int], width: int, plan: Sequence[Planned], files: Mapping[str, Sequence[int]]
     ) -> None:
         """Noop on every route that is in use, then life."""
-        swapped = [planned for planned in plan if planned.tests and not planned.recollect]
-        collected = sorted({file for planned in plan if planned.tests for file in planned.recollect})
+        swapped = [planned for planned in plan if planned.tests and planned.route is Route.SWAP]
+        collected = sorted(
+            {file for planned in plan if planned.route is Route.COLLECTION for file in planned.recollect}
+        )
         noop = self._noop_swaps()
         if swapped:
             self._noop("swap", usable, noop, (), (), width)
@@ -68,6 +74,7 @@ class Controls:
         if collected:
             tests = sorted({test for file in collected for test in files.get(file, ()) if test in set(usable)})
             self._collect_twice(collected, tests, noop, files, width)
+        self._static(usable, plan, width)
         self.result.routes.setdefault("swap", NOT_EXERCISED)
         self.result.routes.setdefault("collection", NOT_EXERCISED)
         if swapped and self.result.routes["swap"] == OK:
@@ -136,6 +143,39 @@ class Controls:
         trusted = [file for file in collected if file not in self.result.not_twice]
         self.result.routes["collection"] = OK if trusted else NOT_EXERCISED
 
+    def _static(self, usable: Sequence[int], plan: Sequence[Planned], width: int) -> None:
+        """A file that is imported again as it is changes nothing; one that raises at its end cannot be."""
+        ways: dict[str, Planned] = {}
+        for planned in plan:
+            if planned.reload is not None:
+                ways.setdefault(self._mutants[planned.mutant].path, planned)
+        bad = self.result.unsafe | set(self.result.excluded) | set(self.result.noop_kills)
+        tests = tuple(test for test in usable if test not in bad)
+        refused: set[str] = set()
+        verdict = OK
+        for number, (name, planned) in enumerate(ways.items()):
+            path = self._paths[name]
+            end = os.stat(path).st_size
+            quiet = Splice(path, 0, 0, b"", self._hashes[name])
+            loud = Splice(path, end, end, _RAISING, self._hashes[name])
+            at_once = width if number == 0 else 1
+            if self._differing([self._again(planned, tests, quiet) for _ in range(at_once)], at_once):
+                refused.add(path)
+                continue
+            for result in self._pool.run([self._again(planned, tests[:1], loud)], tick=self._tick):
+                self.result.cpu += result.cpu
+                if result.invalid is None or "killmatrix: life control" not in result.invalid:
+                    verdict = f"failed: {name} was imported again without the mutant"
+        self.result.not_reloadable = frozenset(refused)
+        self.result.routes["static"] = verdict if len(refused) < len(ways) else NOT_EXERCISED
+
+    def _again(self, planned: Planned, tests: tuple[int, ...], splice: Splice) -> Task:
+        assert planned.reload is not None
+        return Task(
+            next(self._ids), Purpose.NOOP, tests, self._needs, (), splice, planned.recollect, tests,
+            planned.reload.modules, planned.reload.own, lean=self.result.lean,
+        )  # fmt: skip
+
     def _compare_lean(self, usable: Sequence[int], noop: tuple[Swap, ...]) -> None:
         """What the full path passes, the lean path must pass too, or it is not used in this session.
 
@@ -193,6 +233,9 @@ class Controls:
 
 #: generators, coroutines and asynchronous generators: the setter of ``__code__`` wants their like
 _GENERATORS: Final = 0x20 | 0x80 | 0x200
+
+
+_RAISING: Final = b"\nraise SystemError('killmatrix: life control')\n"
 
 
 def _raise(*args: Any, **kwargs: Any) -> Any:

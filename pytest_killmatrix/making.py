@@ -31,6 +31,7 @@ from pytest_killmatrix.prepared import Prepared, Stop, Written
 from pytest_killmatrix.reach import ReachMap
 from pytest_killmatrix.report.narrator import Narrator
 from pytest_killmatrix.report.thresholds import unmet
+from pytest_killmatrix.static import StaticWays
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.reader import Reader
 from pytest_killmatrix.store.writer import Sidecar
@@ -65,6 +66,8 @@ class Maker:
         self._ids = itertools.count(1)
         self._flushed = 0.0
         self.not_twice: frozenset[str] = frozenset()
+        self.not_reloadable: frozenset[str] = frozenset()
+        self.static = StaticWays(prepared, prepared.settings.static)
         self.code_readers: frozenset[int] = frozenset()
 
     def make(self) -> int:
@@ -275,6 +278,10 @@ class Maker:
         for index, item in enumerate(prepared.items):
             self.file_tests.setdefault(item.nodeid.split("::", 1)[0], []).append(index)
         paths = {name: str(path) for name, path in prepared.targets.files.items()}
+        ways = {
+            name: self.static.way(path, self.tests, self.file_tests, self.reach, self.not_reloadable)
+            for name, path in paths.items()
+        }
         self.plan: list[Planned] = [
             plan_mutant(
                 index,
@@ -285,7 +292,7 @@ class Maker:
                 self.file_tests,
                 prepared.followers,
                 paths[mutant.path] in prepared.loaded,
-                self.settings.static == "skip",
+                ways[mutant.path],
                 self.not_twice,
             )
             for index, (mutant, build) in enumerate(zip(self.mutants, self.builds, strict=True))
@@ -346,6 +353,7 @@ class Maker:
             self.mutants,
             self.subjects.paths,
             self.prepared.loaded,
+            self.hashes,
             self._ids,
             self.needs,
             self.narrator.tick,
@@ -359,7 +367,7 @@ class Maker:
             self.tests[index].excluded, self.tests[index].message = why, message
         for index in self.unsafe:
             self.tests[index].parallel_safe = False
-        self.not_twice = result.not_twice
+        self.not_twice, self.not_reloadable = result.not_twice, result.not_reloadable
         self.code_readers = result.code_readers
         if result.code_readers:
             names = ", ".join(self.tests[index].nodeid for index in sorted(result.code_readers)[:3])
@@ -367,7 +375,7 @@ class Maker:
                 f"{len(result.code_readers)} test(s) look at code objects, where a swapped function shows; "
                 f"they have no cells: {names}"
             )
-        if result.excluded or result.not_twice:
+        if result.excluded or result.not_twice or result.not_reloadable:
             self._plan()
             for planned in self.plan:
                 if planned.status is not None:
@@ -375,7 +383,7 @@ class Maker:
         self.lean = result.lean
         if not result.lean:
             self.info.notes.append("some tests differ without pytest's full protocol: every cell took the full one")
-        self.info.routes = {**result.routes, "static": "not exercised", "subprocess": "not exercised"}
+        self.info.routes = {**result.routes, "subprocess": "not exercised"}
         self.info.noop_kills = [f"{self.tests[test].nodeid}: {why}" for test, why in result.noop_kills.items()]
 
     # -- 6. the matrix ---------------------------------------------------------------------------------------------

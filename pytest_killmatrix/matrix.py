@@ -13,7 +13,7 @@ from pytest_killmatrix.analysis.status import status_of
 from pytest_killmatrix.child.records import UNOBSERVED
 from pytest_killmatrix.executor.pool import Found, Pool, TaskResult
 from pytest_killmatrix.executor.protocol import Purpose, Splice, Swap, Task
-from pytest_killmatrix.model import Build, Cell, Isolation, Mutant, Outcome, Phase, Route, Status
+from pytest_killmatrix.model import Build, Cell, Isolation, Mutant, Outcome, Phase, Status
 from pytest_killmatrix.plan import Planned
 from pytest_killmatrix.rows import Row, RowReading, agrees, chunks, deciding_timeouts, read_row, to_confirm
 
@@ -51,6 +51,7 @@ class Job:
     absent: set[int] = field(default_factory=set)  # ran clean code though the mutant should have been live
     reversed: bool = False
     not_live: str | None = None
+    invalid: str | None = None  # why the mutated module cannot be imported
     error: str | None = None
 
 
@@ -117,7 +118,7 @@ class Matrix:
         self._serial: list[Job] = []
         self._recheck: list[Job] = []
         self._trust: defaultdict[str, Trust] = defaultdict(Trust)
-        self.cpu = {"swap": 0.0, "collection": 0.0, "confirm": 0.0}
+        self.cpu = {"swap": 0.0, "collection": 0.0, "static": 0.0, "confirm": 0.0}
 
     def run(
         self, plan: Sequence[Planned], tick: Callable[[], None], advance: Callable[[Planned], None]
@@ -166,15 +167,22 @@ class Matrix:
         needs = tuple((test, subjects.needs[test]) for test in tests if test in subjects.needs)
         ordered = set(tests).union(*(before for _, before in needs))
         files = tuple(file for file in planned.recollect if not ordered.isdisjoint(subjects.file_tests.get(file, ())))
+        reload = planned.reload
         task = Task(
             next(self._ids),
             purpose,
             tests,
             needs,
-            tuple(Swap(path, code.line, code.original, code.marked if marked else code.plain) for code in build.codes),
+            ()
+            if reload is not None
+            else tuple(
+                Swap(path, code.line, code.original, code.marked if marked else code.plain) for code in build.codes
+            ),
             subjects.splice(mutant),
             files,
             tuple(test for test in tests if test in recollected),
+            reload.modules if reload is not None else (),
+            reload.own if reload is not None else (),
             lean=self._lean,
         )
         self._jobs[task.id] = (job, kind)
@@ -185,9 +193,10 @@ class Matrix:
     def _take(self, result: TaskResult) -> Job:
         job, kind = self._jobs.pop(result.task.id)
         job.outstanding -= 1
-        route = "collection" if job.planned.route is Route.COLLECTION else "swap"
-        self.cpu[route if kind is Kind.ROW else "confirm"] += result.cpu
-        if result.obstacle is not None:
+        self.cpu[job.planned.route.value if kind is Kind.ROW else "confirm"] += result.cpu
+        if result.invalid is not None:
+            job.invalid = result.invalid
+        elif result.obstacle is not None:
             job.not_live = result.obstacle
         elif result.fault is not None:
             self._fault(job, result, kind)
@@ -213,10 +222,11 @@ class Matrix:
 
     def _row(self, job: Job, result: TaskResult, kind: Kind) -> None:
         single = len(result.task.tests) == 1
-        static = self._subjects.mutants[job.planned.mutant].static
+        static = job.planned.reload is not None or self._subjects.mutants[job.planned.mutant].static
         row = Row(
             result.collected,
-            result.task.recollected,
+            # what an import evaluates, every test of that process has met
+            result.task.tests if job.planned.reload is not None else result.task.recollected,
             () if single else self._subjects.wide,
             () if static else job.planned.alone,
         )
@@ -289,7 +299,8 @@ class Matrix:
     # -- settling --------------------------------------------------------------------------------------------------
 
     def _settle(self, job: Job) -> Iterator[Done]:
-        if job.not_live is None and any(test not in job.cells and test not in job.unreached for test in job.apart):
+        lost = job.not_live is not None or job.invalid is not None
+        if not lost and any(test not in job.cells and test not in job.unreached for test in job.apart):
             return  # comes back when its serial part has run
         if self._turn_round(job):
             return
@@ -303,7 +314,8 @@ class Matrix:
         passed = tuple(test for test, cell in job.cells.items() if cell.outcome is Outcome.PASSED)
         together = tuple(sorted(set(passed) - set(job.apart) - set(self._subjects.needs)))
         killed = any(cell.outcome.kills for cell in job.cells.values())
-        if job.reversed or killed or job.isolated or self._isolate or len(together) < 2 or job.not_live is not None:
+        lost = job.not_live is not None or job.invalid is not None
+        if job.reversed or killed or job.isolated or self._isolate or len(together) < 2 or lost:
             return False
         job.reversed = True
         job.outstanding += 1
@@ -352,6 +364,8 @@ class Matrix:
         reached_by = tuple(
             test for test in planned.reached_by if test in job.cells or (test not in planned.tests and job.cells)
         )
+        if job.invalid is not None:
+            return Done(planned.mutant, Status.INVALID, job.invalid, (), ())
         if job.not_live is not None:
             return Done(planned.mutant, Status.PENDING, job.not_live, (), planned.reached_by)
         if not job.evaluated and not any(cell.outcome.kills for cell in job.cells.values()):

@@ -69,11 +69,12 @@ OPTIONS: Final = (
     ),
     Option(
         "--kill-matrix-static",
-        "mutants of code that runs at import: list them as pending (all), or leave them out as ignored (skip)",
+        "mutants of code that runs at import: against every test whose outcome could change (all), only against tests "
+        "that run code of that module (reach), or leave them out as ignored (skip)",
         None,
         "all",
         "kill_matrix_static",
-        choices=("all", "skip"),
+        choices=("all", "reach", "skip"),
     ),
     Option(
         "--kill-matrix-timeout",

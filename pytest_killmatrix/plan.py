@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_killmatrix.clean.observer import ALONE, END
+from pytest_killmatrix.importers import Reload
 from pytest_killmatrix.model import Build, Mutant, Route, Status, Test
 
 
@@ -14,8 +15,8 @@ class Planned:
     """One mutant's part of the plan.
 
     ``reached_by`` are the indexes of all tests that may reach it, ``tests`` those that will run; ``recollect`` the test
-    files whose collection reaches it, ``alone`` the tests that run its lines when nothing ran before them.
-    ``status`` is set where nothing has to run.
+    files that are collected again, ``alone`` the tests that run its lines when nothing ran before them; ``reload`` says
+    what is imported again on the static route. ``status`` is set where nothing has to run.
     """
 
     mutant: int
@@ -26,6 +27,21 @@ class Planned:
     alone: frozenset[int] = frozenset()
     status: Status | None = None
     reason: str | None = None
+    reload: Reload | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StaticWay:
+    """How code of one file that runs at import is judged: what to import again, and the test files to collect again.
+
+    ``obstacle`` says why that cannot be, ``skip`` that nobody asked for it; ``tests`` meet such a mutant.
+    """
+
+    reload: Reload
+    recollect: tuple[str, ...]
+    tests: tuple[int, ...]
+    obstacle: str | None = None
+    skip: bool = False
 
 
 def plan_mutant(
@@ -37,14 +53,15 @@ def plan_mutant(
     by_file: Mapping[str, Sequence[int]],
     followers: Mapping[str, frozenset[str]],
     loaded: bool,
-    skip_static: bool,
+    static: StaticWay,
     not_twice: Collection[str] = (),
 ) -> Planned:
     """Decide one mutant's route and tests.
 
     ``contexts`` are those that execute its lines; ``by_file`` the items of each test file; ``followers`` the test files
     that took names from a test file; ``loaded`` whether its module was imported when the session forked;
-    ``not_twice`` the test files that cannot be collected again in the same process.
+    ``static`` how code that runs at import is judged in its file; ``not_twice`` the test files that cannot be collected
+    again in the same process.
     """
     if mutant.verdict is not None:
         return Planned(
@@ -58,20 +75,17 @@ def plan_mutant(
     files = {context[2:] for context in contexts if context.startswith("c:")}
     elsewhere = any(not context.startswith(("t:", "c:")) for context in contexts)
     if (mutant.static and loaded) or elsewhere:
-        reason = "import-time code" if mutant.static else "also runs at import"
-        if skip_static:
+        if static.skip:
             return Planned(index, Route.STATIC, status=Status.IGNORED, reason="static")
-        return Planned(index, Route.STATIC, tuple(sorted(reached)), status=Status.PENDING, reason=reason)
+        return _static(index, reached, tests, static)
     if build.obstacle is not None and not mutant.static:
-        return Planned(index, Route.STATIC, tuple(sorted(reached)), status=Status.PENDING, reason=build.obstacle)
+        return _static(index, reached, tests, static, build.obstacle)
     if any(followers.get(file) for file in files):
-        return Planned(
-            index, Route.STATIC, tuple(sorted(reached)), status=Status.PENDING,
-            reason="runs while a test file is collected that other test files import",
-        )  # fmt: skip
+        reason = "runs while a test file is collected that other test files import"
+        return _static(index, reached, tests, static, reason)
     if not files.isdisjoint(not_twice):
         reason = "runs while a test file is collected that cannot be collected twice"
-        return Planned(index, Route.STATIC, tuple(sorted(reached)), status=Status.PENDING, reason=reason)
+        return _static(index, reached, tests, static, reason)
     for file in files:
         reached.update(by_file.get(file, ()))
     usable = tuple(test for test in sorted(reached) if tests[test].excluded is None)
@@ -80,3 +94,18 @@ def plan_mutant(
         status = Status.NO_USABLE_TEST if reached else Status.NO_COVERAGE
         return Planned(index, route, tuple(sorted(reached)), status=status)
     return Planned(index, route, tuple(sorted(reached)), usable, tuple(sorted(files)), alone)
+
+
+def _static(
+    index: int, reached: Collection[int], tests: Sequence[Test], way: StaticWay, reason: str | None = None
+) -> Planned:
+    """The static route: every test whose outcome could change meets the mutant, which counts as reached by each."""
+    obstacle = "--kill-matrix-static=skip" if way.skip else way.obstacle
+    if obstacle is not None:
+        reason = f"{reason}; {obstacle}" if reason else obstacle
+        return Planned(index, Route.STATIC, tuple(sorted(reached)), status=Status.PENDING, reason=reason)
+    everyone = tuple(sorted({*reached, *way.tests}))
+    usable = tuple(test for test in everyone if tests[test].excluded is None)
+    if not usable:
+        return Planned(index, Route.STATIC, everyone, status=Status.NO_USABLE_TEST)
+    return Planned(index, Route.STATIC, everyone, usable, way.recollect, reload=way.reload)

@@ -40,7 +40,7 @@ class Prepared:
 
     ``loaded`` are the files under mutation that were imported by then, ``followers`` the test files that took names
     from a test file, ``wide`` the items that use a fixture of wider than function scope, ``uncollectable`` the node ids
-    of files that could not be collected, with the reason.
+    of files that could not be collected, with the reason, ``modules`` what was loaded.
     """
 
     config: pytest.Config
@@ -55,6 +55,7 @@ class Prepared:
     collected_in: float
     outcomes: OutcomeLog
     uncollectable: list[tuple[str, str]]
+    modules: dict[str, types.ModuleType]
     loop_cpu: float = 0.0
     written: Written | None = None
 

@@ -33,6 +33,11 @@ class ReachMap:
         """Paths of the files of which anything ran at all."""
         return frozenset(path for path, lines in self._lines.items() if lines)
 
+    def tests_of(self, path: str) -> set[int]:
+        """The tests that run anything of a file."""
+        contexts = set().union(*self._lines.get(path, {}).values())
+        return {int(context[2:]) for context in contexts if context.startswith("t:")}
+
     def contexts(self, path: str, mutant: Mutant) -> set[str]:
         """Every context that may evaluate the mutated node of ``mutant`` in the file at ``path``."""
         lines = self._lines.get(path, {})

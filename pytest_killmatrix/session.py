@@ -15,6 +15,7 @@ import pytest
 from pytest_killmatrix import environment, options, targets
 from pytest_killmatrix.child.recollect import identities
 from pytest_killmatrix.clean.outcomes import OutcomeLog
+from pytest_killmatrix.importers import loaded_modules
 from pytest_killmatrix.prepared import Prepared, Stop, followers, is_python_test, loaded_files, uses_wide_fixture
 from pytest_killmatrix.report.errors import file_problem
 from pytest_killmatrix.store.place import place_problem
@@ -99,6 +100,7 @@ class KillMatrix:
             collected_in=time.monotonic() - self._began,
             outcomes=self.outcomes,
             uncollectable=self._uncollectable,
+            modules=loaded_modules(),
         )
         self._launched = launch(session, files, self.settings.workers, self._shorten)
         self._cpu_before_loop = environment.own_cpu()

@@ -11,5 +11,7 @@ FAULT: Final = "fault"
 REACH: Final = "reach"
 COLLECTED: Final = "collected"
 
+INVALID: Final = "invalid"  # the mutated module cannot be imported
+
 #: a cell's flag: a child interpreter ran a mutated file as a script, unmutated
 UNOBSERVED: Final = "not_observable"

@@ -17,11 +17,11 @@ import pytest
 from pytest_killmatrix.activation import interpreter, marking
 from pytest_killmatrix.activation.late import install_mutant
 from pytest_killmatrix.activation.swap import LiveFunctions
-from pytest_killmatrix.child import hygiene, lean
+from pytest_killmatrix.child import hygiene, lean, reloading
 from pytest_killmatrix.child.expectations import Expectations
 from pytest_killmatrix.child.lean import LeanRunner
 from pytest_killmatrix.child.recollect import identities
-from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, OBSTACLE, REACH, UNOBSERVED
+from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID, OBSTACLE, REACH, UNOBSERVED
 from pytest_killmatrix.child.running import FullRunner, SessionEnded
 from pytest_killmatrix.child.verdict import Judge, Verdict, first_line
 from pytest_killmatrix.executor.protocol import Purpose, Task
@@ -94,9 +94,14 @@ class Workshop:
             if obstacle := self._activate(task, slot):
                 slot.write((OBSTACLE, task.id, obstacle))
                 return
-            if task.recollect:
+            if task.recollect or task.reload:
                 slot.begin(-1)
-                items = self._recollect(task)
+                if task.reload and (why := reloading.start(task.reload, task.own, task.splice)):
+                    slot.write((INVALID, task.id, why))
+                    return
+                if task.recollect:
+                    items = self._recollect(task)
+                reloading.finish(task.reload)
                 slot.write((COLLECTED, task.id, *slot.marks()))
             self._run_all(task, items, slot, owner)
         except BaseException:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, OBSTACLE, REACH
+from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID, OBSTACLE, REACH
 from pytest_killmatrix.executor.protocol import Connection, Exited, Started, Task
 from pytest_killmatrix.executor.slots import Slot
 from pytest_killmatrix.executor.zygote import BRANCH, KILL, RUN, STOP
@@ -58,6 +58,7 @@ class TaskResult:
     task: Task
     found: list[Found] = field(default_factory=list)
     obstacle: str | None = None
+    invalid: str | None = None
     fault: str | None = None
     collected: tuple[bool, bool] | None = None
     reach: list[tuple[int, str, list[tuple[int, int]]]] = field(default_factory=list)
@@ -224,6 +225,8 @@ class Pool:
                 result.collected = (rest[0], rest[1])
             elif kind == OBSTACLE:
                 result.obstacle, running.ended = rest[0], True
+            elif kind == INVALID:
+                result.invalid, running.ended = rest[0], True
             elif kind == FAULT:
                 result.fault, running.ended = rest[0], True
             elif kind == END:
@@ -302,7 +305,7 @@ class Pool:
             if test in recollected:
                 result.found.append(self._dead(running, test, seconds, Phase.COLLECT))
         rest = tuple(test for test in task.tests if test not in recollected)
-        return replace(task, tests=rest, recollect=(), recollected=()) if rest else None
+        return replace(task, tests=rest, recollect=(), recollected=(), reload=(), own=()) if rest else None
 
     def _dead(self, running: _Running, test: int, seconds: float, phase: Phase) -> Found:
         result, slot_child = running.result, running.result.children - 1

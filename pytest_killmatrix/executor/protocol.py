@@ -50,7 +50,8 @@ class Task:
     ``tests`` are the indexes of the collected items whose outcome is wanted; ``needs`` says which others have to run
     before some of them (order-dependent tests).
     ``recollect`` names test files (relative to rootdir) to collect again once the mutant is live, ``recollected`` the
-    tests of theirs.
+    tests of theirs. ``reload`` names modules to drop before that and to import again, ``own`` those among them that are
+    the mutated file: where these cannot be imported, there is nothing to judge.
     """
 
     id: int
@@ -61,6 +62,8 @@ class Task:
     splice: Splice | None = None
     recollect: tuple[str, ...] = ()
     recollected: tuple[int, ...] = ()
+    reload: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
     reach: bool = False
     marked: bool = False  # a noop: every function carries a mark, as mutants do
     lean: bool = False

@@ -1,0 +1,50 @@
+"""Import again, in a child, the mutated module and all that took something from it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from pytest_killmatrix.child.verdict import first_line
+from pytest_killmatrix.executor.protocol import Splice
+
+
+def start(modules: Sequence[str], own: Sequence[str], splice: Splice | None) -> str | None:
+    """Drop ``modules``, import ``own`` anew; why the mutated file cannot be imported, or None.
+
+    An importer that cannot be imported is another matter: its tests will say so when they are collected.
+    """
+    for name in modules:
+        sys.modules.pop(name, None)
+    for name in own:
+        try:
+            importlib.import_module(name)
+        except BaseException as error:  # noqa: PERF203 - a mutated guard may well exit
+            if splice is not None and _raised_in(error, splice.path):
+                return f"cannot be imported: {type(error).__name__}: {first_line(error)}"
+            if isinstance(error, KeyboardInterrupt):
+                raise
+    return None
+
+
+def finish(modules: Sequence[str]) -> None:
+    """Import what the test files did not; without it, code that finds modules in ``sys.modules`` would miss them."""
+    for name in modules:
+        if name not in sys.modules:
+            try:
+                importlib.import_module(name)
+            except KeyboardInterrupt:
+                raise
+            except BaseException:
+                sys.modules.pop(name, None)  # whoever needs it gets the same error
+
+
+def _raised_in(error: BaseException, path: str) -> bool:
+    """Whether the module-level code of the file was running when the exception arrived."""
+    return any(
+        frame.f_code.co_name == "<module>" and os.path.realpath(frame.f_code.co_filename) == path
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+    ) or (isinstance(error, SyntaxError) and os.path.realpath(error.filename or "") == path)

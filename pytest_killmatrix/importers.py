@@ -1,0 +1,184 @@
+"""Which loaded modules have to be imported again when one of them becomes another: all that took something from it.
+
+Found in their source (imports, module names in strings) and in what they hold. A value that came by neither, such as a
+number fetched through a computed name, is not seen; the static route's noop and the docs say so.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import types
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """What has to be imported again for one file.
+
+    ``own`` are the names that the file itself is loaded under, ``modules`` the names of everything to drop (in the
+    order of loading, ``own`` included), ``files`` the resolved paths behind them, ``holders`` the names of what holds
+    something of theirs and cannot be imported again: conftests, plugins, modules from outside of the project.
+    """
+
+    own: tuple[str, ...]
+    modules: tuple[str, ...]
+    files: frozenset[str]
+    holders: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Node:
+    path: str
+    imports: set[str] = field(default_factory=set)
+    attributes: set[str] = field(default_factory=set)
+
+
+class ImportGraph:
+    """Who took what from whom, among the modules that were loaded when the session forked."""
+
+    def __init__(
+        self,
+        modules: Mapping[str, types.ModuleType],
+        in_project: Callable[[str], bool],
+        plugins: Iterable[types.ModuleType] = (),
+    ) -> None:
+        """``in_project`` judges resolved paths; ``plugins`` are held by pytest and cannot be imported again."""
+        self._nodes: dict[str, _Node] = {}
+        fixed = {id(plugin) for plugin in plugins}
+        outside: list[types.ModuleType] = [*plugins]
+        for name, module in modules.items():
+            origin = getattr(module, "__file__", None)
+            path = os.path.realpath(origin) if isinstance(origin, str) else ""
+            if id(module) not in fixed and path.endswith(".py") and in_project(path):
+                self._nodes[name] = _Node(path)
+            elif id(module) not in fixed:
+                outside.append(module)
+        for name, node in self._nodes.items():
+            self._read(name, modules[name], node)
+        self._outside: dict[str, set[str]] = {}
+        for module in outside:
+            self._look_into(module, in_project)
+
+    def reload(self, path: str) -> Reload:
+        """What a new version of the file at ``path`` (resolved) asks for."""
+        own = tuple(name for name, node in self._nodes.items() if node.path == path)
+        found = set(own)
+        while True:
+            # a package that is imported again does not find its old submodules as attributes
+            more = {
+                name
+                for name, node in self._nodes.items()
+                if name not in found
+                and (any(_inside(name, other) for other in found) or any(_takes(node, other) for other in found))
+            }
+            if not more:
+                break
+            found |= more
+        holders = tuple(sorted(name for name, held in self._outside.items() if not held.isdisjoint(found)))
+        return Reload(
+            own,
+            tuple(name for name in self._nodes if name in found),
+            frozenset(self._nodes[name].path for name in found),
+            holders,
+        )
+
+    def path_of(self, name: str) -> str:
+        """The resolved path of a module of the project."""
+        return self._nodes[name].path
+
+    def _read(self, name: str, module: types.ModuleType, node: _Node) -> None:
+        is_package = hasattr(module, "__path__")
+        package = name if is_package else name.rpartition(".")[0]
+        node.imports, node.attributes = imports_of(node.path, package)
+        node.imports = {other for other in node.imports if other in self._nodes}
+        node.imports |= self._held(name, module)
+
+    def _held(self, name: str, module: types.ModuleType) -> set[str]:
+        held = set()
+        for attribute, value in list(vars(module).items()):
+            origin = _origin(value)
+            # a submodule is an attribute of its package because it was imported, by whomever
+            if origin in self._nodes and origin != name and origin != f"{name}.{attribute}":
+                held.add(origin)
+        return held
+
+    def _look_into(self, module: types.ModuleType, in_project: Callable[[str], bool]) -> None:
+        name = getattr(module, "__name__", "")
+        held = self._held(name, module)
+        origin = getattr(module, "__file__", None)
+        if isinstance(origin, str) and origin.endswith(".py") and in_project(os.path.realpath(origin)):
+            package = getattr(module, "__package__", None) or name.rpartition(".")[0]
+            imports, attributes = imports_of(os.path.realpath(origin), package)
+            stand_in = _Node(origin, imports & self._nodes.keys(), attributes)
+            held |= {other for other in self._nodes if _takes(stand_in, other)}
+        if held:
+            self._outside.setdefault(name, set()).update(held)
+
+
+def imports_of(path: str, package: str) -> tuple[set[str], set[str]]:
+    """(names of modules that a file may import, names of attributes that it uses), by its source."""
+    try:
+        with open(path, "rb") as file:
+            tree = ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError):
+        return set(), set()
+    names: set[str] = set()
+    attributes: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                names.update(_prefixes(alias.name))
+        elif isinstance(node, ast.ImportFrom):
+            base = _base(package, node.level, node.module)
+            names.update(_prefixes(base))
+            names.update(f"{base}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Attribute):
+            attributes.add(node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 200:
+            names.add(node.value)  # importlib.import_module("shop.pricing")
+    return names, attributes
+
+
+def _base(package: str, level: int, module: str | None) -> str:
+    if not level:
+        return module or ""
+    parts = package.split(".")
+    parts = parts[: len(parts) - level + 1]
+    return ".".join([*parts, *([module] if module else [])])
+
+
+def _prefixes(name: str) -> list[str]:
+    parts = name.split(".")
+    return [".".join(parts[: count + 1]) for count in range(len(parts))]
+
+
+def _inside(name: str, package: str) -> bool:
+    return name.startswith(package + ".")
+
+
+def _takes(node: _Node, other: str) -> bool:
+    """Whether a module imports ``other``, or a package above it and then says ``.other``."""
+    if other in node.imports:
+        return True
+    above, _, last = other.rpartition(".")
+    return last in node.attributes and any(prefix in node.imports for prefix in _prefixes(above) if above)
+
+
+def _origin(value: Any) -> Any:
+    """The name of the module that a value comes from, without running code of its own."""
+    if isinstance(value, types.ModuleType):
+        return vars(value).get("__name__")
+    if isinstance(value, types.FunctionType):
+        return value.__module__
+    kind = value if isinstance(value, type) else type(value)
+    module = vars(kind).get("__module__")
+    return module if isinstance(module, str) else None
+
+
+def loaded_modules() -> dict[str, types.ModuleType]:
+    """The modules that are loaded now, in the order of loading."""
+    return {name: module for name, module in list(sys.modules.items()) if isinstance(module, types.ModuleType)}

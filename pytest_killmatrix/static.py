@@ -1,0 +1,77 @@
+"""How code that runs at import is judged, file by file: what to import again, which tests meet such a mutant."""
+
+from __future__ import annotations
+
+import os
+import types
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_killmatrix.importers import ImportGraph, Reload
+from pytest_killmatrix.model import Test
+from pytest_killmatrix.plan import StaticWay
+from pytest_killmatrix.prepared import Prepared
+from pytest_killmatrix.reach import ReachMap
+
+TWICE = "tests differ once it is imported a second time"
+
+
+class StaticWays:
+    """One ``StaticWay`` a file; the import graph behind them is made once, when it is first needed."""
+
+    def __init__(self, prepared: Prepared, mode: str) -> None:
+        """``mode`` is the value of ``--kill-matrix-static``."""
+        self._prepared = prepared
+        self._mode = mode
+        self._graph: ImportGraph | None = None
+
+    def way(
+        self,
+        path: str,
+        tests: Sequence[Test],
+        file_tests: Mapping[str, Sequence[int]],
+        reach: ReachMap,
+        refused: Collection[str],
+    ) -> StaticWay:
+        """The way for the file at ``path`` (resolved); ``refused`` are files that cannot be imported a second time."""
+        if self._mode == "skip":
+            return StaticWay(Reload((), (), frozenset(), ()), (), (), skip=True)
+        reload = self._imports().reload(path)
+        places = {item.nodeid.split("::", 1)[0]: os.path.realpath(item.path) for item in self._prepared.items}
+        recollect = tuple(sorted(name for name, place in places.items() if place in reload.files))
+        collected = {place for name, place in places.items() if name in recollect}
+        modules = tuple(name for name in reload.modules if self._imports().path_of(name) not in collected)
+        everyone: set[int] = set(range(len(tests)))
+        if self._mode == "reach":
+            everyone = {test for file in recollect for test in file_tests.get(file, ())} & reach.tests_of(path)
+        obstacle = None
+        if not reload.own:
+            obstacle = "its module is not loaded from this project"
+        elif reload.holders:
+            obstacle = f"held by {reload.holders[0]}, which cannot be imported again"
+        elif path in refused:
+            obstacle = TWICE
+        return StaticWay(
+            replace(reload, modules=modules),
+            recollect,
+            tuple(sorted(everyone)),
+            obstacle,
+        )
+
+    def _imports(self) -> ImportGraph:
+        if self._graph is None:
+            root = os.path.realpath(self._prepared.config.rootpath)
+            targets = {str(path) for path in self._prepared.targets.files.values()}
+
+            def in_project(path: str) -> bool:
+                inside = path.startswith(root + os.sep) and "site-packages" not in Path(path).parts
+                return inside or path in targets
+
+            plugins = [
+                plugin
+                for plugin in self._prepared.config.pluginmanager.get_plugins()
+                if isinstance(plugin, types.ModuleType)
+            ]
+            self._graph = ImportGraph(self._prepared.modules, in_project, plugins)
+        return self._graph
