@@ -143,6 +143,15 @@ class Controls:
         trusted = [file for file in collected if file not in self.result.not_twice]
         self.result.routes["collection"] = OK if trusted else NOT_EXERCISED
 
+    def static_again(self, usable: Sequence[int], plan: Sequence[Planned], paths: Collection[str]) -> frozenset[str]:
+        """The static route's controls for some files that now go another way; those that are refused again."""
+        wanted = [planned for planned in plan if self._paths[self._mutants[planned.mutant].path] in paths]
+        before = self.result.routes.get("static")
+        self._static(usable, wanted, 1)
+        if before == OK and self.result.routes["static"] == NOT_EXERCISED:
+            self.result.routes["static"] = OK
+        return self.result.not_reloadable
+
     def _static(self, usable: Sequence[int], plan: Sequence[Planned], width: int) -> None:
         """A file that is imported again as it is changes nothing; one that raises at its end cannot be."""
         ways: dict[str, Planned] = {}
@@ -173,7 +182,7 @@ class Controls:
         assert planned.reload is not None
         return Task(
             next(self._ids), Purpose.NOOP, tests, self._needs, (), splice, planned.recollect, tests,
-            planned.reload.modules, planned.reload.own, lean=self.result.lean,
+            planned.reload.modules, planned.reload.own, planned.anew, lean=self.result.lean,
         )  # fmt: skip
 
     def _compare_lean(self, usable: Sequence[int], noop: tuple[Swap, ...]) -> None:

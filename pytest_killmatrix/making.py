@@ -9,6 +9,7 @@ import sys
 import time
 import tokenize
 import uuid
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -66,7 +67,7 @@ class Maker:
         self._ids = itertools.count(1)
         self._flushed = 0.0
         self.not_twice: frozenset[str] = frozenset()
-        self.not_reloadable: frozenset[str] = frozenset()
+        self.refusals: Counter[str] = Counter()
         self.static = StaticWays(prepared, prepared.settings.static)
         self.code_readers: frozenset[int] = frozenset()
 
@@ -279,7 +280,7 @@ class Maker:
             self.file_tests.setdefault(item.nodeid.split("::", 1)[0], []).append(index)
         paths = {name: str(path) for name, path in prepared.targets.files.items()}
         ways = {
-            name: self.static.way(path, self.tests, self.file_tests, self.reach, self.not_reloadable)
+            name: self.static.way(path, self.tests, self.file_tests, self.reach, self.refusals)
             for name, path in paths.items()
         }
         self.plan: list[Planned] = [
@@ -361,13 +362,14 @@ class Maker:
         beside = [index for index in usable if index not in self.unsafe]
         controls.run(beside, self.settings.workers, self.plan, self.file_tests)
         result = controls.result
-        self.cpu["confirm"] += result.cpu
+        self.cpu["confirm"], result.cpu = self.cpu["confirm"] + result.cpu, 0.0
         self.unsafe |= result.unsafe
         for index, (why, message) in result.excluded.items():
             self.tests[index].excluded, self.tests[index].message = why, message
         for index in self.unsafe:
             self.tests[index].parallel_safe = False
-        self.not_twice, self.not_reloadable = result.not_twice, result.not_reloadable
+        self.not_twice = result.not_twice
+        self.refusals.update(result.not_reloadable)
         self.code_readers = result.code_readers
         if result.code_readers:
             names = ", ".join(self.tests[index].nodeid for index in sorted(result.code_readers)[:3])
@@ -377,6 +379,10 @@ class Maker:
             )
         if result.excluded or result.not_twice or result.not_reloadable:
             self._plan()
+            if result.not_reloadable:  # the other way has to prove itself too
+                self.refusals.update(controls.static_again(beside, self.plan, result.not_reloadable))
+                self.cpu["confirm"] += result.cpu
+                self._plan()
             for planned in self.plan:
                 if planned.status is not None:
                     sidecar.set_status(run, planned.mutant, planned.status, planned.reason)

@@ -183,6 +183,7 @@ class Matrix:
             tuple(test for test in tests if test in recollected),
             reload.modules if reload is not None else (),
             reload.own if reload is not None else (),
+            planned.anew,
             lean=self._lean,
         )
         self._jobs[task.id] = (job, kind)

@@ -16,7 +16,8 @@ class Planned:
 
     ``reached_by`` are the indexes of all tests that may reach it, ``tests`` those that will run; ``recollect`` the test
     files that are collected again, ``alone`` the tests that run its lines when nothing ran before them; ``reload`` says
-    what is imported again on the static route. ``status`` is set where nothing has to run.
+    what is imported again on the static route, ``anew`` that a fresh interpreter does it. ``status`` is set where
+    nothing has to run.
     """
 
     mutant: int
@@ -28,6 +29,7 @@ class Planned:
     status: Status | None = None
     reason: str | None = None
     reload: Reload | None = None
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class StaticWay:
     tests: tuple[int, ...]
     obstacle: str | None = None
     skip: bool = False
+    anew: bool = False
 
 
 def plan_mutant(
@@ -108,4 +111,6 @@ def _static(
     usable = tuple(test for test in everyone if tests[test].excluded is None)
     if not usable:
         return Planned(index, Route.STATIC, everyone, status=Status.NO_USABLE_TEST)
-    return Planned(index, Route.STATIC, everyone, usable, way.recollect, reload=way.reload)
+    return Planned(
+        index, Route.STATIC, everyone, usable, () if way.anew else way.recollect, reload=way.reload, anew=way.anew
+    )

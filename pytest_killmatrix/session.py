@@ -102,7 +102,7 @@ class KillMatrix:
             uncollectable=self._uncollectable,
             modules=loaded_modules(),
         )
-        self._launched = launch(session, files, self.settings.workers, self._shorten)
+        self._launched = launch(session, files, self.settings.workers, self._shorten, self._sys_path)
         self._cpu_before_loop = environment.own_cpu()
 
     def after_loop(self) -> None:

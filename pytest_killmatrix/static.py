@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import types
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +13,6 @@ from pytest_killmatrix.model import Test
 from pytest_killmatrix.plan import StaticWay
 from pytest_killmatrix.prepared import Prepared
 from pytest_killmatrix.reach import ReachMap
-
-TWICE = "tests differ once it is imported a second time"
 
 
 class StaticWays:
@@ -32,9 +30,12 @@ class StaticWays:
         tests: Sequence[Test],
         file_tests: Mapping[str, Sequence[int]],
         reach: ReachMap,
-        refused: Collection[str],
+        refusals: Mapping[str, int],
     ) -> StaticWay:
-        """The way for the file at ``path`` (resolved); ``refused`` are files that cannot be imported a second time."""
+        """The way for the file at ``path`` (resolved): in a child of the zygote, else in a fresh interpreter.
+
+        ``refusals`` says how many of these ways the controls have found to change what tests say.
+        """
         if self._mode == "skip":
             return StaticWay(Reload((), (), frozenset(), ()), (), (), skip=True)
         reload = self._imports().reload(path)
@@ -45,18 +46,16 @@ class StaticWays:
         everyone: set[int] = set(range(len(tests)))
         if self._mode == "reach":
             everyone = {test for file in recollect for test in file_tests.get(file, ())} & reach.tests_of(path)
-        obstacle = None
-        if not reload.own:
-            obstacle = "its module is not loaded from this project"
-        elif reload.holders:
-            obstacle = f"held by {reload.holders[0]}, which cannot be imported again"
-        elif path in refused:
-            obstacle = TWICE
+        obstacle = None if reload.own else "its module is not loaded from this project"
+        step = (1 if reload.holders else 0) + refusals.get(path, 0)
+        if step > 1:
+            obstacle = "its tests differ in a fresh interpreter too"
         return StaticWay(
             replace(reload, modules=modules),
             recollect,
             tuple(sorted(everyone)),
             obstacle,
+            anew=step == 1,
         )
 
     def _imports(self) -> ImportGraph:

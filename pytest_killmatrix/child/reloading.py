@@ -20,13 +20,21 @@ def start(modules: Sequence[str], own: Sequence[str], splice: Splice | None) -> 
     for name in modules:
         sys.modules.pop(name, None)
     for name in own:
-        try:
-            importlib.import_module(name)
-        except BaseException as error:  # noqa: PERF203 - a mutated guard may well exit
-            if splice is not None and _raised_in(error, splice.path):
-                return f"cannot be imported: {type(error).__name__}: {first_line(error)}"
-            if isinstance(error, KeyboardInterrupt):
-                raise
+        why = why_not(name, splice)
+        if why is not None:
+            return why
+    return None
+
+
+def why_not(name: str, splice: Splice | None) -> str | None:
+    """Why the mutated file cannot be imported under this name, or None; where it is loaded already, nothing happens."""
+    try:
+        importlib.import_module(name)
+    except BaseException as error:  # a mutated guard may well exit
+        if splice is not None and _raised_in(error, splice.path):
+            return f"cannot be imported: {type(error).__name__}: {first_line(error)}"
+        if isinstance(error, KeyboardInterrupt):
+            raise
     return None
 
 

@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -50,12 +50,12 @@ class Workshop:
     ) -> None:
         self.session = session
         self.config = session.config
-        self.items: list[pytest.Item] = list(session.items)
+        self.items: Sequence[pytest.Item | Verdict] = list(session.items)
         self.slots = slots
         self.temporary = temporary
         hygiene.detach(self.config)
-        hygiene.settle_hypothesis(self.items)
-        self.identities = identities(self.items)
+        hygiene.settle_hypothesis(session.items)
+        self.identities = identities(session.items)
         self.restore_random = hygiene.random_state()
         self.live = LiveFunctions(files)
         expectations = Expectations()
@@ -73,7 +73,8 @@ class Workshop:
         self.config.pluginmanager.register(self.runner, "killmatrix-runner")
         self.lean_runner = LeanRunner(self.config, judge, expectations)
         self.lean_obstacle = lean.obstacle(self.config)
-        self.lean_items = frozenset(id(item) for item in self.items if lean.eligible(item))
+        self.lean_items = frozenset(id(item) for item in session.items if lean.eligible(item))
+        self.start_over: Callable[[Task, int], NoReturn] | None = None
         self.reach: Reach | None = None
 
     def run(
@@ -88,6 +89,8 @@ class Workshop:
         owner = process()
         private = self.temporary / f"child-{owner}"
         try:
+            if task.anew and self.start_over is not None:
+                self.start_over(task, slot_number)
             hygiene.enter(self.config, slot_number, len(self.slots), private)
             self.restore_random()
             items: Sequence[pytest.Item | Verdict] = self.items
@@ -194,7 +197,7 @@ class Workshop:
         for module in list(sys.modules.values()):
             if getattr(module, "__file__", None) in files:
                 sys.modules.pop(getattr(module, "__name__", ""), None)
-        errors = _CollectErrors()
+        errors = CollectErrors()
         self.config.pluginmanager.register(errors, "killmatrix-collect-errors")
         try:
             collected = self.session.perform_collect([str(path) for path in files])
@@ -219,7 +222,7 @@ class Workshop:
         return result
 
 
-class _CollectErrors:
+class CollectErrors:
     """Notes why a file could not be collected, by file."""
 
     def __init__(self) -> None:

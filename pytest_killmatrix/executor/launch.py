@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import os
 import shutil
@@ -96,7 +97,9 @@ def _connected(fd: int) -> bool:
         duplicate.close()
 
 
-def launch(session: pytest.Session, files: list[str], workers: int, shorten: Callable[[str], str]) -> Launched:
+def launch(
+    session: pytest.Session, files: list[str], workers: int, shorten: Callable[[str], str], sys_path: list[str]
+) -> Launched:
     """Fork the zygote; returns in the parent only."""
     temporary = Path(tempfile.mkdtemp(prefix="killmatrix-"))
     (temporary / FILES).write_text("\0".join(files), encoding="utf-8")
@@ -115,7 +118,7 @@ def launch(session: pytest.Session, files: list[str], workers: int, shorten: Cal
             os.setpgid(0, 0)
             ours.close()
             branch_ours.close()
-            _serve(session, slots, files, temporary, shorten, theirs, branch_theirs, parent)
+            _serve(session, slots, files, temporary, shorten, sys_path, theirs, branch_theirs, parent)
         finally:
             os._exit(70)
     os.waitpid(pid, 0)
@@ -130,14 +133,24 @@ def _serve(
     files: list[str],
     temporary: Path,
     shorten: Callable[[str], str],
+    sys_path: list[str],
     control: socket.socket,
     branch_control: socket.socket,
     parent: int,
 ) -> None:
+    from pytest_killmatrix.child.anew import Anew, become
+    from pytest_killmatrix.child.recollect import identities
     from pytest_killmatrix.child.worker import Workshop
+    from pytest_killmatrix.clean.rerun import arguments
 
     try:
+        order = [*session.items]
         workshop = Workshop(session, slots, files, temporary, shorten)
+        anew = Anew(
+            sys_path, arguments(session.config), identities(order), files, str(temporary),
+            [str(slot.path) for slot in slots], str(session.config.rootpath),
+        )  # fmt: skip
+        workshop.start_over = functools.partial(become, anew)
     except BaseException as error:
         (temporary / LAST_WORDS).write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
         raise

@@ -51,7 +51,8 @@ class Task:
     before some of them (order-dependent tests).
     ``recollect`` names test files (relative to rootdir) to collect again once the mutant is live, ``recollected`` the
     tests of theirs. ``reload`` names modules to drop before that and to import again, ``own`` those among them that are
-    the mutated file: where these cannot be imported, there is nothing to judge.
+    the mutated file: where these cannot be imported, there is nothing to judge. With ``anew`` the child starts over as
+    a fresh interpreter, and nothing has to be dropped.
     """
 
     id: int
@@ -64,6 +65,7 @@ class Task:
     recollected: tuple[int, ...] = ()
     reload: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
+    anew: bool = False
     reach: bool = False
     marked: bool = False  # a noop: every function carries a mark, as mutants do
     lean: bool = False

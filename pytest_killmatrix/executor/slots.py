@@ -39,6 +39,15 @@ class Slot:
             file.truncate(_HEADER + _SIZE)
             self.memory = mmap.mmap(file.fileno(), _HEADER + _SIZE)
 
+    @classmethod
+    def attach(cls, path: Path) -> Slot:
+        """The block at ``path``, which another process made."""
+        slot = cls.__new__(cls)
+        slot.path = path
+        with open(path, "r+b") as file:
+            slot.memory = mmap.mmap(file.fileno(), _HEADER + _SIZE)
+        return slot
+
     # -- the child's side ------------------------------------------------------------------------------------------
 
     def begin(self, test: int, *, _now: Callable[[], float] = time.monotonic) -> None:

@@ -1,0 +1,150 @@
+"""A child that starts over: a fresh interpreter in which the mutant is live before pytest loads anything.
+
+The zygote forks a child as always, and that becomes the fresh interpreter (``become``): same process number, same
+group, same slot, so that the controller sees no difference. It collects the session, does its one task, and leaves.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import pytest
+
+from pytest_killmatrix.activation import interpreter, marking
+from pytest_killmatrix.activation.late import install_mutant
+from pytest_killmatrix.child import reloading
+from pytest_killmatrix.child.recollect import Identity, identities
+from pytest_killmatrix.child.records import COLLECTED, FAULT, INVALID
+from pytest_killmatrix.child.verdict import Verdict, first_line
+from pytest_killmatrix.child.worker import CollectErrors, Workshop
+from pytest_killmatrix.executor.protocol import Task
+from pytest_killmatrix.executor.slots import Slot
+from pytest_killmatrix.model import Outcome, Phase
+from pytest_killmatrix.options import OBSERVED
+
+_CODE: Final = "import sys; sys.path.insert(0, sys.argv[2]); from pytest_killmatrix.child.anew import main; main()"
+
+
+@dataclass(frozen=True, slots=True)
+class Anew:
+    """What every such interpreter is told: how the session was started, and the items that it had, in order."""
+
+    sys_path: list[str]
+    arguments: list[str]
+    order: list[Identity]
+    files: list[str]
+    temporary: str
+    slots: list[str]
+    root: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    anew: Anew
+    task: Task
+    slot: int
+
+
+def become(anew: Anew, task: Task, slot: int) -> NoReturn:
+    """Leave this process's program for a fresh interpreter that does the task."""
+    path = Path(anew.temporary) / f"anew-{os.getpid()}"
+    path.write_bytes(pickle.dumps(_Order(anew, task, slot)))
+    for name in ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "COV_CORE_SOURCE"):
+        os.environ.pop(name, None)
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    package = str(Path(__file__).resolve().parents[2])
+    os.execv(sys.executable, [sys.executable, *flags, "-c", _CODE, str(path), package])
+
+
+class _OneTask:
+    """The plugin of such an interpreter: keeps it off the user's files, and runs the task instead of the suite."""
+
+    def __init__(self, order: _Order, slot: Slot) -> None:
+        self._order = order
+        self._slot = slot
+        self.began = False
+        self.errors = CollectErrors()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_load_initial_conftests(self, early_config: pytest.Config) -> None:
+        early_config.pluginmanager.register(self.errors, OBSERVED)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        option: Any = config.option
+        option.maxfail, option.xmlpath = 0, None
+        option.usepdb = option.trace = False
+        option.dist, option.tx, option.numprocesses = "no", [], None
+        option.continue_on_collection_errors = True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self.began = True
+        run_here(self._order, self._slot, session, self.errors.verdicts)
+        return True
+
+
+def run_here(order: _Order, slot: Slot, session: pytest.Session, broken: dict[str, Verdict]) -> None:
+    """Do the task on the session that was just collected; never returns."""
+    anew, task = order.anew, order.task
+    for name in task.own:
+        why = reloading.why_not(name, task.splice)
+        if why is not None:
+            slot.write((INVALID, task.id, why))
+            os._exit(0)
+    reloading.finish(task.own)
+    slot.write((COLLECTED, task.id, *slot.marks()))
+
+    def shorten(filename: str) -> str:
+        return os.path.relpath(filename, anew.root) if filename.startswith(anew.root + os.sep) else filename
+
+    found = dict(zip(identities(session.items), session.items, strict=True))
+    gone = Verdict(Outcome.SKIPPED, Phase.COLLECT, None, "the mutant no longer generates this test")
+    items = [found.get(identity, broken.get(identity[0], gone)) for identity in anew.order]
+    session.items[:] = [item for item in items if isinstance(item, pytest.Item)]
+    workshop = Workshop(session, [slot] * len(anew.slots), anew.files, Path(anew.temporary), shorten)
+    workshop.items = items
+    workshop.run(replace(task, swaps=(), splice=None, reload=(), own=(), recollect=(), anew=False), order.slot)
+
+
+def main() -> None:
+    """Entry point of the fresh interpreter."""
+    path = Path(sys.argv[1])
+    order: _Order = pickle.loads(path.read_bytes())
+    path.unlink()
+    anew, task = order.anew, order.task
+    slot = Slot.attach(Path(anew.slots[order.slot]))
+    slot.begin(-1)
+    sys.path[:] = anew.sys_path
+    if task.splice is not None:
+        splice = task.splice
+        place = (splice.path, splice.start, splice.end, splice.text, splice.sha256)
+        install_mutant(*place, slot.memory.__setitem__, marking)
+        interpreter.announce(interpreter.mutant(*place, anew.slots[order.slot]))
+    sys.argv = ["pytest", *anew.arguments]
+    plugin = _OneTask(order, slot)
+    error: BaseException | None = None
+    try:
+        pytest.main(anew.arguments, plugins=[plugin])
+    except BaseException as raised:
+        error = raised
+    _explain(task, slot, plugin.began, error)
+    os._exit(0)
+
+
+def _explain(task: Task, slot: Slot, began: bool, error: BaseException | None) -> None:
+    """pytest came back without running the task: because of the mutant, or because of us."""
+    why: str | None = None
+    for name in task.own:
+        why = why or reloading.why_not(name, task.splice)
+    if why is not None:
+        slot.write((INVALID, task.id, why))
+    else:
+        text = f"{type(error).__name__}: {first_line(error)}" if error is not None else "pytest did not reach its tests"
+        slot.write((FAULT, task.id, f"in a fresh interpreter: {text}" if not began else text))
