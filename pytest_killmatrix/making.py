@@ -86,6 +86,8 @@ class Maker:
         if sidecar.notice:
             self.info.notes.append(sidecar.notice)
         self.info.notes.append(self.prepared.targets.described())
+        if self.settings.static == "reach":
+            self.info.notes.append("code that runs at import met only the tests that run code of that module")
         files = environment.file_hashes(self.prepared.config.rootpath, without=[self.settings.sidecar])
         self._generate()
         self._run_clean()

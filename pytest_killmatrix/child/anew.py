@@ -65,10 +65,10 @@ def become(anew: Anew, task: Task, slot: int) -> NoReturn:
 class _OneTask:
     """The plugin of such an interpreter: keeps it off the user's files, and runs the task instead of the suite."""
 
-    def __init__(self, order: _Order, slot: Slot) -> None:
+    def __init__(self, order: _Order, slot: Slot, failures: list[str]) -> None:
         self._order = order
         self._slot = slot
-        self.began = False
+        self._failures = failures
         self.errors = CollectErrors()
 
     @pytest.hookimpl(tryfirst=True)
@@ -85,20 +85,19 @@ class _OneTask:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        self.began = True
-        run_here(self._order, self._slot, session, self.errors.verdicts)
+        run_here(self._order, self._slot, session, self.errors.verdicts, self._failures)
         return True
 
 
-def run_here(order: _Order, slot: Slot, session: pytest.Session, broken: dict[str, Verdict]) -> None:
+def run_here(
+    order: _Order, slot: Slot, session: pytest.Session, broken: dict[str, Verdict], failures: list[str]
+) -> None:
     """Do the task on the session that was just collected; never returns."""
     anew, task = order.anew, order.task
-    for name in task.own:
-        why = reloading.why_not(name, task.splice)
-        if why is not None:
-            slot.write((INVALID, task.id, why))
-            os._exit(0)
     reloading.finish(task.own)
+    if failures:
+        slot.write((INVALID, task.id, failures[0]))
+        os._exit(0)
     slot.write((COLLECTED, task.id, *slot.marks()))
 
     def shorten(filename: str) -> str:
@@ -122,29 +121,24 @@ def main() -> None:
     slot = Slot.attach(Path(anew.slots[order.slot]))
     slot.begin(-1)
     sys.path[:] = anew.sys_path
+    failures: list[str] = []
     if task.splice is not None:
         splice = task.splice
+        failures = reloading.note_failure(splice.path)
         place = (splice.path, splice.start, splice.end, splice.text, splice.sha256)
         install_mutant(*place, slot.memory.__setitem__, marking)
         interpreter.announce(interpreter.mutant(*place, anew.slots[order.slot]))
     sys.argv = ["pytest", *anew.arguments]
-    plugin = _OneTask(order, slot)
+    plugin = _OneTask(order, slot, failures)
     error: BaseException | None = None
     try:
         pytest.main(anew.arguments, plugins=[plugin])
     except BaseException as raised:
         error = raised
-    _explain(task, slot, plugin.began, error)
-    os._exit(0)
-
-
-def _explain(task: Task, slot: Slot, began: bool, error: BaseException | None) -> None:
-    """pytest came back without running the task: because of the mutant, or because of us."""
-    why: str | None = None
-    for name in task.own:
-        why = why or reloading.why_not(name, task.splice)
-    if why is not None:
-        slot.write((INVALID, task.id, why))
+    # pytest came back without running the task: because of the mutant, or because of us
+    if failures:
+        slot.write((INVALID, task.id, failures[0]))
     else:
         text = f"{type(error).__name__}: {first_line(error)}" if error is not None else "pytest did not reach its tests"
-        slot.write((FAULT, task.id, f"in a fresh interpreter: {text}" if not began else text))
+        slot.write((FAULT, task.id, f"in a fresh interpreter: {text}"))
+    os._exit(0)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
 import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import Any
 
 from pytest_killmatrix.child.verdict import first_line
 from pytest_killmatrix.executor.protocol import Splice
@@ -32,10 +34,32 @@ def why_not(name: str, splice: Splice | None) -> str | None:
         importlib.import_module(name)
     except BaseException as error:  # a mutated guard may well exit
         if splice is not None and _raised_in(error, splice.path):
-            return f"cannot be imported: {type(error).__name__}: {first_line(error)}"
+            return _text(error)
         if isinstance(error, KeyboardInterrupt):
             raise
     return None
+
+
+def note_failure(path: str) -> list[str]:
+    """From now on the first failure to import the file at ``path`` (resolved) is noted in the list that is returned."""
+    noted: list[str] = []
+    loader: Any = importlib.machinery.SourceFileLoader
+    execute = loader.exec_module
+
+    def exec_module(self: Any, module: Any) -> Any:
+        try:
+            return execute(self, module)
+        except BaseException as error:
+            if not noted and os.path.realpath(getattr(module, "__file__", "") or "") == path:
+                noted.append(_text(error))
+            raise
+
+    loader.exec_module = exec_module
+    return noted
+
+
+def _text(error: BaseException) -> str:
+    return f"cannot be imported: {type(error).__name__}: {first_line(error)}"
 
 
 def finish(modules: Sequence[str]) -> None:

@@ -300,7 +300,7 @@ class Pool:
     def _collection_died(self, running: _Running, seconds: float) -> Task | None:
         """Collecting again hung or died: that is the outcome of every test of those files."""
         result, task = running.result, running.task
-        recollected = set(task.recollected)
+        recollected = set(task.tests if task.anew else task.recollected)
         for test in task.tests:
             if test in recollected:
                 result.found.append(self._dead(running, test, seconds, Phase.COLLECT))
