@@ -27,7 +27,7 @@ from pytest_killmatrix.executor.pool import Limits
 from pytest_killmatrix.generate import FileError, FileMutants, GenerationError, Spec, generate
 from pytest_killmatrix.matrix import Done, Matrix, Subjects
 from pytest_killmatrix.model import Build, Clean, Excluded, Mutant, Replacement, RunInfo, Status, Test
-from pytest_killmatrix.plan import Planned, plan_mutant
+from pytest_killmatrix.plan import Planned, plan_mutant, plan_static
 from pytest_killmatrix.prepared import Prepared, Stop, Written
 from pytest_killmatrix.reach import ReachMap
 from pytest_killmatrix.report.narrator import Narrator
@@ -281,7 +281,7 @@ class Maker:
         for index, item in enumerate(prepared.items):
             self.file_tests.setdefault(item.nodeid.split("::", 1)[0], []).append(index)
         paths = {name: str(path) for name, path in prepared.targets.files.items()}
-        ways = {
+        self.ways = {
             name: self.static.way(path, self.tests, self.file_tests, self.reach, self.refusals)
             for name, path in paths.items()
         }
@@ -295,7 +295,7 @@ class Maker:
                 self.file_tests,
                 prepared.followers,
                 paths[mutant.path] in prepared.loaded,
-                ways[mutant.path],
+                self.ways[mutant.path],
                 self.not_twice,
             )
             for index, (mutant, build) in enumerate(zip(self.mutants, self.builds, strict=True))
@@ -402,7 +402,15 @@ class Maker:
         todo = [planned for planned in self.plan if planned.mutant not in self.finished]
         runnable = [planned for planned in todo if planned.status is None]
         self.narrator.cells(sum(len(planned.tests) for planned in runnable))
-        subjects = replace(self.subjects, code_readers=self.code_readers)
+        controlled = {self.mutants[planned.mutant].path for planned in self.plan if planned.reload is not None}
+        static = {
+            planned.mutant: plan_static(planned.mutant, planned.reached_by, self.tests, self.ways[path])
+            for planned in self.plan
+            if planned.status is None and planned.reload is None
+            for path in [self.mutants[planned.mutant].path]
+            if path in controlled
+        }
+        subjects = replace(self.subjects, static=static, code_readers=self.code_readers)
         matrix = Matrix(
             self.pool, subjects, self.settings.isolation == "test", not self.settings.alone, self.lean, self._ids
         )

@@ -92,6 +92,7 @@ class Subjects:
     unsafe: Collection[int]
     wide: Collection[int]
     file_tests: Mapping[str, Sequence[int]]
+    static: Mapping[int, Planned] = field(default_factory=dict)  # the other way of mutants that are swapped
     code_readers: frozenset[int] = (
         frozenset()
     )  # tests that look at code objects: what they say under a swap is not the truth
@@ -117,6 +118,7 @@ class Matrix:
         self._jobs: dict[int, tuple[Job, Kind]] = {}
         self._serial: list[Job] = []
         self._recheck: list[Job] = []
+        self._fallen: list[Planned] = []
         self._trust: defaultdict[str, Trust] = defaultdict(Trust)
         self.cpu = {"swap": 0.0, "collection": 0.0, "static": 0.0, "confirm": 0.0}
 
@@ -125,6 +127,7 @@ class Matrix:
     ) -> Iterator[Done]:
         """Run every mutant of the plan that has tests, the widest stretch in parallel; each result once it is final."""
         runnable = [planned for planned in plan if planned.status is None]
+        self._serial, self._recheck = [], []
         for result in self._pool.run(self._rows(runnable), tick=tick):
             job = self._take(result)
             if not job.outstanding:
@@ -137,6 +140,9 @@ class Matrix:
                 yield from self._settle(job)
         yield from self._doubt_again(tick)
         yield from self._recheck_timeouts(tick)
+        if self._fallen:
+            fallen, self._fallen = self._fallen, []
+            yield from self.run(fallen, tick, lambda planned: None)
 
     # -- tasks -----------------------------------------------------------------------------------------------------
 
@@ -308,7 +314,18 @@ class Matrix:
         if deciding_timeouts(job.cells):
             self._recheck.append(job)
             return
-        yield self._done(job)
+        done = self._done(job)
+        if done.status is Status.PENDING and job.planned.reload is None and (other := self._other_way(job)) is not None:
+            self._fallen.append(other)
+        else:
+            yield done
+
+    def _other_way(self, job: Job) -> Planned | None:
+        """A mutant that a swap did not bring to life may live where its module is imported again."""
+        readers = self._subjects.code_readers
+        if job.not_live is None and job.error is None and not readers.isdisjoint(job.cells):
+            return None  # it lives, and its tests look at code objects
+        return self._subjects.static.get(job.planned.mutant)
 
     def _turn_round(self, job: Job) -> bool:
         """Run a survivor's tests once more in reverse: what one test left behind may have healed a later one."""

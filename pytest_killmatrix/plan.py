@@ -80,15 +80,15 @@ def plan_mutant(
     if (mutant.static and loaded) or elsewhere:
         if static.skip:
             return Planned(index, Route.STATIC, status=Status.IGNORED, reason="static")
-        return _static(index, reached, tests, static)
+        return plan_static(index, reached, tests, static)
     if build.obstacle is not None and not mutant.static:
-        return _static(index, reached, tests, static, build.obstacle)
+        return plan_static(index, reached, tests, static, build.obstacle)
     if any(followers.get(file) for file in files):
         reason = "runs while a test file is collected that other test files import"
-        return _static(index, reached, tests, static, reason)
+        return plan_static(index, reached, tests, static, reason)
     if not files.isdisjoint(not_twice):
         reason = "runs while a test file is collected that cannot be collected twice"
-        return _static(index, reached, tests, static, reason)
+        return plan_static(index, reached, tests, static, reason)
     for file in files:
         reached.update(by_file.get(file, ()))
     usable = tuple(test for test in sorted(reached) if tests[test].excluded is None)
@@ -99,7 +99,7 @@ def plan_mutant(
     return Planned(index, route, tuple(sorted(reached)), usable, tuple(sorted(files)), alone)
 
 
-def _static(
+def plan_static(
     index: int, reached: Collection[int], tests: Sequence[Test], way: StaticWay, reason: str | None = None
 ) -> Planned:
     """The static route: every test whose outcome could change meets the mutant, which counts as reached by each."""

@@ -45,7 +45,7 @@ def refused(ran: Run, *words: str) -> None:
     ("--kill-matrix-memory=-1", ["whole number"]),
     ("--kill-matrix-clean-runs=0", ["whole number"]),
     ("--kill-matrix-isolation=row", ["mutant, test"]),
-    ("--kill-matrix-static=none", ["all, skip"]),
+    ("--kill-matrix-static=none", ["all, reach, skip"]),
     ("--kill-matrix-fail-under=101", ["percentage"]),
     ("--kill-matrix-fail-under=speed:50", ["assertion:PCT"]),
 ])  # fmt: skip

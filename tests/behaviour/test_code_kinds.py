@@ -168,7 +168,7 @@ def test_a_kind_of_code(ran: Run, number: int) -> None:
 
 def test_code_that_never_runs(ran: Run) -> None:
     assert ran.mutant("case128")["status"] in ("no_coverage", "equivalent")
-    assert ran.mutant("case129")["status"] in ("no_coverage", "pending")
+    assert ran.mutant("case129")["status"] == "survived"  # a default value, and nobody looks
 
 
 @pytest.mark.parametrize("number", [201, 202, 203])

@@ -49,7 +49,7 @@ def test_the_realistic_run(tmp_path: Path) -> None:
         "len(word) > 3 → len(word) >= 3",
         "boundary, 14 tests",
         "src/tables.py  Table.__repr__ 5",
-        "   20  runs at import: not supported yet",
+        "   20  held by shop, which cannot be imported again",
         "timeout  src/words.py:61 x2",
         "crashed  src/words.py 30 · src/tables.py 19",
         "tests that judge no mutant (2); 1 mutant reached by nothing but these",
