@@ -121,7 +121,8 @@ def _advice(summary: Summary) -> str:
         return "nothing was mutated: choose what to mutate with --mutate=PATH"
     survivors = summary.of(Status.SURVIVED)
     if survivors:
-        entry = max(survivors, key=lambda listed: listed.tests)
+        # code that runs at import meets every test: that many "run" it says little
+        entry = max(survivors, key=lambda listed: (not listed.mutant.static, listed.tests))
         place = f"{plain(entry.mutant.path)}:{entry.mutant.line}"
         what = f"{count(entry.tests, 'test')} {'runs' if entry.tests == 1 else 'run'} {place}"
         return f"{what} and none notices the change: assert what it does"
