@@ -23,7 +23,8 @@ class Package:
     ``files`` are mutated. ``path`` joins ``PYTHONPATH``, so that whatever copy of the project a run stands in is the
     one that it imports. ``truth_args`` switch off what only costs time when a single test is run by plain pytest.
     ``source_paths``, ``also_copy`` and ``mutmut_args`` are for mutmut, ``tests`` is for fermut.
-    ``cpu_limit`` is what one run may cost (``--kill-matrix-static=skip``, everything included), where a limit was set.
+    ``cpu_limit`` is what one run may cost with ``--kill-matrix-static=skip``, ``static_limit`` with static mutants
+    (everything included), where a limit was set.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Package:
     tests: str = "tests"
     mutmut_args: tuple[str, ...] = ()
     cpu_limit: float | None = None
+    static_limit: float | None = None
 
 
 PACKAGES = {
@@ -50,6 +52,7 @@ PACKAGES = {
             source_paths=("inflection",),
             tests=".",
             cpu_limit=15,
+            static_limit=100,
         ),
         Package(
             "toolz",
@@ -59,6 +62,7 @@ PACKAGES = {
             also_copy=("tlz", "toolz.egg-info"),
             tests="toolz/tests",
             cpu_limit=45,
+            static_limit=140,
         ),
         Package(
             "semver",
@@ -71,6 +75,7 @@ PACKAGES = {
             also_copy=("docs", ".pytest.ini", "README.rst", "CHANGELOG.rst"),
             mutmut_args=("--ignore=tests/test_pysemver-cli.py",),  # fails in it, unmutated
             cpu_limit=40,
+            static_limit=60,
         ),
         Package(
             "cachetools",

@@ -224,7 +224,8 @@ def describe(
     say("mutants", f"{len(mutants)} ({executed} executed), {sum(m['static'] for m in mutants)} of them static")
     say("states", ", ".join(f"{name} {statuses[name]}" for name in STATUSES if statuses[name]))
     say("cells", f"{len(cells)}: " + ", ".join(f"{name} {number}" for name, number in outcomes.most_common()))
-    limit = f" (limit {package.cpu_limit:.0f})" if package.cpu_limit else ""
+    bound = package.static_limit if any(m["static"] for m in mutants if m["status"] in EXECUTED) else package.cpu_limit
+    limit = f" (limit {bound:.0f})" if bound else ""
     say("CPU", f"{cost.cpu:.1f} s{limit}, wall {cost.seconds:.1f} s; the clean suite once: {clean.cpu:.1f} s")
     say("by phase", ", ".join(f"{name} {value:.1f}" for name, value in phases.items()) + " s, as the report says")
     per_mutant, per_cell = 1000 * cost.cpu / max(1, executed), 1000 * cost.cpu / max(1, len(cells))
@@ -232,12 +233,13 @@ def describe(
         "per unit",
         f"{per_mutant:.1f} CPU ms a mutant, {per_cell:.2f} a cell; the cells' own time is {own:.1f} s by the clock",
     )
-    say("swap", f"{overhead:.1f} s above the tests' own time, {allowed:.1f} allowed")
+    late = sum(c["seconds"] for m in swapped for c in m["cells"] if c["outcome"] == "timeout")
+    say("swap", f"{overhead:.1f} s above the tests' own time, {allowed:.1f} allowed; {late:.1f} s are tests timing out")
     forker = f"the one that forks {cost.forker_peak:.0f} MB (limit {FORKER_LIMIT})"
     say("memory", f"largest process {cost.peak:.0f} MB; {forker}")
     if options.check:
-        if package.cpu_limit and cost.cpu > package.cpu_limit:
-            problems.append(f"{cost.cpu:.1f} CPU s, limit {package.cpu_limit}")
+        if bound and cost.cpu > bound:
+            problems.append(f"{cost.cpu:.1f} CPU s, limit {bound}")
         if cost.forker_peak > FORKER_LIMIT:
             problems.append(f"the process that forks has {cost.forker_peak:.0f} MB, limit {FORKER_LIMIT}")
         if overhead > allowed:
