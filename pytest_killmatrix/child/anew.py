@@ -70,6 +70,10 @@ class _OneTask:
         self._slot = slot
         self._failures = failures
         self.errors = CollectErrors()
+        files = [identity[0] for identity in order.anew.order]
+        wanted = {files[index] for index in order.task.order()}
+        root = Path(order.anew.root)
+        self._unwanted = {root / file for file in files if file not in wanted}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self, early_config: pytest.Config) -> None:
@@ -82,6 +86,10 @@ class _OneTask:
         option.usepdb = option.trace = False
         option.dist, option.tx, option.numprocesses = "no", [], None
         option.continue_on_collection_errors = True
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Leave out test files of which no test is to run (those named on the command line are not asked about)."""
+        return True if collection_path in self._unwanted else None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
