@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import fnmatch
 import itertools
-import sys
 import time
 import tokenize
 import uuid
@@ -15,34 +14,25 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_killmatrix import environment
-from pytest_killmatrix.clean import rerun
-from pytest_killmatrix.clean.alone import AloneResult, run_alone
-from pytest_killmatrix.clean.fresh import FreshResult, FreshSpec
-from pytest_killmatrix.clean.judging import clean_tests, exclude_differing
-from pytest_killmatrix.clean.observer import alone_context, test_context
-from pytest_killmatrix.clean.tracing import Measured, read_children, read_forks
+from pytest_killmatrix.clean.runs import CleanRuns
 from pytest_killmatrix.controls import Controls
 from pytest_killmatrix.executor.launch import Launched
-from pytest_killmatrix.executor.pool import Limits
 from pytest_killmatrix.generate import FileError, FileMutants, GenerationError, Spec, generate
 from pytest_killmatrix.matrix import Done, Matrix, Subjects
-from pytest_killmatrix.model import Build, Clean, Excluded, Mutant, Replacement, RunInfo, Status, Test
+from pytest_killmatrix.model import Build, Mutant, Replacement, RunInfo, Status
 from pytest_killmatrix.plan import Planned, plan_mutant, plan_static
 from pytest_killmatrix.prepared import Prepared, Stop, Written
-from pytest_killmatrix.reach import ReachMap
 from pytest_killmatrix.report.narrator import Narrator
 from pytest_killmatrix.report.thresholds import unmet
 from pytest_killmatrix.static import StaticWays
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.reader import Reader
 from pytest_killmatrix.store.writer import Sidecar
-from pytest_killmatrix.targets import twins
 
 _FAILED: Final = 1
 _OUR_FAULT: Final = 3
 _USAGE: Final = 4
 _NOTHING: Final = 5
-_FRESH_PATIENCE: Final = 30.0  # times the first run's wall time, beside a minute
 _FLUSH_EVERY: Final = 1.0
 
 
@@ -73,7 +63,6 @@ class Maker:
 
     def make(self) -> int:
         """Make the matrix; the exit status that it alone would have."""
-        self.cpu["clean"] += self.prepared.loop_cpu
         try:
             with Sidecar.open(self.settings.sidecar) as sidecar:
                 return self._make(sidecar)
@@ -157,120 +146,15 @@ class Maker:
     # -- 2. clean runs and reach -----------------------------------------------------------------------------------
 
     def _run_clean(self) -> None:
-        """The suite in a fresh interpreter, then each test alone: outcomes that must agree, and who reaches what."""
-        self.narrator.say("clean run in a fresh interpreter")
-        prepared = self.prepared
-        self.tests: list[Test] = clean_tests(prepared.items, prepared.identities, prepared.outcomes.observed)
-        self.tests += [
-            Test(name, name, Clean.UNCOLLECTABLE, excluded=Excluded.UNCOLLECTABLE, message=why)
-            for name, why in prepared.uncollectable
-        ]
-        self.reach = ReachMap()
-        for number in range(max(self.settings.clean_runs - 1, 1)):
-            fresh = self._fresh(number, run_tests=self.settings.clean_runs > 1 or not self.settings.alone)
-            if self.settings.clean_runs > 1:
-                exclude_differing(self.tests, fresh.outcomes)
-            self._add_reach(fresh.reach)
-        alone_seconds: dict[int, float] = {}
-
-        def clean_seconds(test: int) -> float:
-            # in the loop a shared fixture is set up by its first test, in a child by any
-            return max(self.tests[test].seconds, alone_seconds.get(test, 0.0))
-
-        limits = Limits(
-            lambda test: self.settings.budget(clean_seconds(test)),
-            clean_seconds,
-            max(self.settings.factor * prepared.collected_in, 5.0),
-            self.settings.memory,
-        )
-        self.pool = self.launched.pool(limits)
-        alone = self._alone(limits) if self.settings.alone else AloneResult()
-        for others in (read_children(self.launched.temporary), read_forks(self.launched.temporary)):
-            self._add_reach(others)
-        self._check_loaded()
-        alone_seconds.update(alone.seconds)
-        if not self.settings.alone:
-            slowest = max((test.seconds for test in self.tests), default=0.0)
-            alone_seconds.update((index, slowest) for index in prepared.wide)
-        self.needs = alone.needs
-        self.unsafe = set(alone.unsafe)
-        for index, (why, message) in alone.excluded.items():
-            self.tests[index].excluded, self.tests[index].message = why, message
-        for index in alone.needs:
-            self.tests[index].needs_predecessors = True
-
-    def _check_loaded(self) -> None:
-        """Where the tests import another copy of a file, its mutants never live; that is not a lack of coverage."""
-        files = self.prepared.targets.files
-        ran = self.reach.files()
-        unloaded = {name: path for name, path in files.items() if str(path) not in ran}
-        elsewhere = twins(unloaded, sys.modules)
-        if not elsewhere:
-            return
-        name, other = next(iter(elsewhere.items()))
-        if len(unloaded) == len(files):
-            raise Stop(
-                f"no kill matrix: the tests never load {name}, they import {other} instead; install the project in "
-                "editable mode (pip install -e .), or put its source first on the path (pytest's pythonpath option)",
-                _USAGE,
-            )
-        more = f" (and {len(elsewhere) - 1} more like it)" if len(elsewhere) > 1 else ""
-        self.info.notes.append(f"{name} is never loaded: the tests import {other} instead{more}")
-
-    def _add_reach(self, measured: Measured) -> None:
-        for path, contexts in measured.items():
-            for context, arcs in contexts.items():
-                self.reach.add(path, context, arcs)
-
-    def _fresh(self, number: int, *, run_tests: bool) -> FreshResult:
-        prepared = self.prepared
-        spec = FreshSpec(
-            prepared.sys_path,
-            rerun.arguments(prepared.config),
-            prepared.identities,
-            [str(path) for path in prepared.targets.files.values()],
-            str(self.launched.temporary),
-            run_tests,
-        )
-        running = rerun.start(prepared.config, spec, number)
+        """The suite on unmutated code: outcomes that must agree, and who reaches what."""
+        clean = CleanRuns(self.prepared, self.launched, self.narrator, self._ids)
         try:
-            wall = sum(test.seconds for test in self.tests) + prepared.collected_in
-            result = running.wait(60 + _FRESH_PATIENCE * wall, self.narrator.tick)
-        except rerun.FreshRunFailed as error:
-            raise Stop(f"no kill matrix: {error}", _OUR_FAULT) from error
+            clean.run()
         finally:
-            running.kill()
-        self.cpu["clean"] += running.cpu
-        return result
-
-    def _alone(self, limits: Limits) -> AloneResult:
-        self.pool.branch()
-        reach_pool = self.launched.reach_pool(
-            Limits(lambda test: 10 * limits.budget(test), limits.clean, limits.collect, limits.memory)
-        )
-        usable = sum(1 for test in self.tests if test.excluded is None)
-        self.narrator.say("each test alone", usable)
-        result = run_alone(
-            reach_pool,
-            self.tests,
-            self._predecessors,
-            self._ids,
-            self.narrator.tick,
-            self.narrator.advance,
-        )
-        reach_pool.stop()
-        self.cpu["clean"] += result.cpu + reach_pool.zygote_cpu
-        for test, path, arcs in result.reach:
-            self.reach.add(path, test_context(test), arcs)
-            self.reach.add(path, alone_context(test), arcs)
-        return result
-
-    def _predecessors(self, index: int) -> tuple[int, ...]:
-        """The tests of the same file that run before this one."""
-        file = self.tests[index].path
-        return tuple(
-            other for other in range(index) if self.tests[other].path == file and self.tests[other].excluded is None
-        )
+            self.cpu["clean"] += clean.cpu
+        self.info.notes.extend(clean.notes)
+        self.tests, self.reach, self.pool = clean.tests, clean.reach, clean.pool
+        self.needs, self.unsafe = clean.needs, clean.unsafe
 
     # -- 3. plan ---------------------------------------------------------------------------------------------------
 
