@@ -156,8 +156,7 @@ class Project:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                # a shell that runs us in the background has it ignored, and that is inherited
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+                preexec_fn=_heed_signals,
             )
 
     def finish(self, process: subprocess.Popen[bytes], timeout: float = 120, screen: str = "screen") -> Run:
@@ -228,6 +227,12 @@ class Project:
         for number in self.processes():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
+
+
+def _heed_signals() -> None:
+    """A shell that runs us in the background, or nohup, has these ignored, and that is inherited."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _short(nodeid: str) -> str:

@@ -170,7 +170,7 @@ def test_a_collection_that_hangs_or_dies(project: Project) -> None:
     project.cases([
         Case("hangs", "return 4", "while True: pass", "shop.py"), Case("dies", "return 4", "os._exit(0)", "shop.py"),
     ])  # fmt: skip
-    ran = project.run("--mutate=shop.py", timeout=30)
+    ran = project.run("--mutate=shop.py")
     for name, outcome in (("hangs", "timeout"), ("dies", "crash")):
         assert ran.outcomes(name) == {"test_four": outcome, "test_other": outcome}
 
