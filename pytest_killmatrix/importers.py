@@ -7,12 +7,13 @@ number fetched through a computed name, is not seen; the static route's noop and
 from __future__ import annotations
 
 import ast
+import importlib.machinery
 import os
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,14 @@ class _Node:
     path: str
     imports: set[str] = field(default_factory=set)
     attributes: set[str] = field(default_factory=set)
+    words: set[str] = field(default_factory=set)
+
+
+#: names in a source that speak of state of the process, which no import takes back
+_TRACES: Final = frozenset({
+    "__builtins__", "addHandler", "addLevelName", "atexit", "basicConfig", "builtins", "copyreg", "dictConfig",
+    "environ", "filterwarnings", "meta_path", "path_hooks", "putenv", "setlocale", "setrecursionlimit", "simplefilter",
+})  # fmt: skip
 
 
 class ImportGraph:
@@ -47,9 +56,10 @@ class ImportGraph:
         plugins: Iterable[types.ModuleType] = (),
     ) -> None:
         """``in_project`` judges resolved paths; ``plugins`` are held by pytest and cannot be imported again."""
+        self._modules = modules
         self._nodes: dict[str, _Node] = {}
-        fixed = {id(plugin) for plugin in plugins}
         outside: list[types.ModuleType] = [*plugins]
+        fixed = {id(plugin) for plugin in outside}
         for name, module in modules.items():
             origin = getattr(module, "__file__", None)
             path = os.path.realpath(origin) if isinstance(origin, str) else ""
@@ -66,18 +76,7 @@ class ImportGraph:
     def reload(self, path: str) -> Reload:
         """What a new version of the file at ``path`` (resolved) asks for."""
         own = tuple(name for name, node in self._nodes.items() if node.path == path)
-        found = set(own)
-        while True:
-            # a package that is imported again does not find its old submodules as attributes
-            more = {
-                name
-                for name, node in self._nodes.items()
-                if name not in found
-                and (any(_inside(name, other) for other in found) or any(_takes(node, other) for other in found))
-            }
-            if not more:
-                break
-            found |= more
+        found = self._connected(set(own))
         holders = tuple(sorted(name for name, held in self._outside.items() if not held.isdisjoint(found)))
         return Reload(
             own,
@@ -86,6 +85,31 @@ class ImportGraph:
             holders,
         )
 
+    def _connected(self, found: set[str]) -> set[str]:
+        """All that took something, directly or not, and all that those write into when they are imported."""
+        while True:
+            # a package that is imported again does not find its old submodules as attributes
+            more = {
+                name
+                for name, node in self._nodes.items()
+                if name not in found
+                and any(
+                    _inside(name, other) or _takes(node, other) or _takes(self._nodes[other], name) for other in found
+                )
+            }
+            if not more:
+                return found
+            found |= more
+
+    def leaves_traces(self, name: str) -> bool:
+        """Whether importing a module of the project may change the process, where a second import finds the change."""
+        return not _TRACES.isdisjoint(self._nodes[name].words)
+
+    def takes_our_source(self, name: str) -> bool:
+        """Whether Python's own loader loaded a module of the project; pytest's rewrites assertions, and asks nobody."""
+        spec = getattr(self._modules[name], "__spec__", None)
+        return isinstance(getattr(spec, "loader", None), importlib.machinery.SourceFileLoader)
+
     def path_of(self, name: str) -> str:
         """The resolved path of a module of the project."""
         return self._nodes[name].path
@@ -93,7 +117,7 @@ class ImportGraph:
     def _read(self, name: str, module: types.ModuleType, node: _Node) -> None:
         is_package = hasattr(module, "__path__")
         package = name if is_package else name.rpartition(".")[0]
-        node.imports, node.attributes = imports_of(node.path, package)
+        node.imports, node.attributes, node.words = imports_of(node.path, package)
         node.imports = {other for other in node.imports if other in self._nodes}
         node.imports |= self._held(name, module)
 
@@ -112,22 +136,23 @@ class ImportGraph:
         origin = getattr(module, "__file__", None)
         if isinstance(origin, str) and origin.endswith(".py") and in_project(os.path.realpath(origin)):
             package = getattr(module, "__package__", None) or name.rpartition(".")[0]
-            imports, attributes = imports_of(os.path.realpath(origin), package)
+            imports, attributes, _ = imports_of(os.path.realpath(origin), package)
             stand_in = _Node(origin, imports & self._nodes.keys(), attributes)
             held |= {other for other in self._nodes if _takes(stand_in, other)}
         if held:
             self._outside.setdefault(name, set()).update(held)
 
 
-def imports_of(path: str, package: str) -> tuple[set[str], set[str]]:
-    """(names of modules that a file may import, names of attributes that it uses), by its source."""
+def imports_of(path: str, package: str) -> tuple[set[str], set[str], set[str]]:
+    """(names of modules that a file may import, attributes that it uses, all names in it), by its source."""
     try:
         with open(path, "rb") as file:
             tree = ast.parse(file.read())
     except (OSError, SyntaxError, ValueError):
-        return set(), set()
+        return set(), set(), set()
     names: set[str] = set()
     attributes: set[str] = set()
+    words: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -138,9 +163,11 @@ def imports_of(path: str, package: str) -> tuple[set[str], set[str]]:
             names.update(f"{base}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Attribute):
             attributes.add(node.attr)
+        elif isinstance(node, ast.Name):
+            words.add(node.id)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 200:
             names.add(node.value)  # importlib.import_module("shop.pricing")
-    return names, attributes
+    return names, attributes, words | attributes | names
 
 
 def _base(package: str, level: int, module: str | None) -> str:

@@ -116,6 +116,15 @@ OPTIONS: Final = (
 )
 
 
+class Surroundings:
+    """What this process was started in; kept as a plugin."""
+
+    NAME: Final = "killmatrix-surroundings"
+
+    def __init__(self, environ: dict[str, str]) -> None:
+        self.environ = environ
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The options' values, checked."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,10 @@ if TYPE_CHECKING:
     from pytest_killmatrix.session import KillMatrix
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add our options."""
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """Add our options, and remember what the environment was before any conftest was loaded."""
     options.register(parser)
+    pluginmanager.register(options.Surroundings(dict(os.environ)), options.Surroundings.NAME)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from pytest_killmatrix.importers import ImportGraph, Reload
 from pytest_killmatrix.model import Test
 from pytest_killmatrix.plan import StaticWay
-from pytest_killmatrix.prepared import Prepared
+from pytest_killmatrix.prepared import Prepared, is_python_test
 from pytest_killmatrix.reach import ReachMap
 
 
@@ -41,13 +41,16 @@ class StaticWays:
         reload = self._imports().reload(path)
         places = {item.nodeid.split("::", 1)[0]: os.path.realpath(item.path) for item in self._prepared.items}
         recollect = tuple(sorted(name for name, place in places.items() if place in reload.files))
-        collected = {place for name, place in places.items() if name in recollect}
+        collected = {os.path.realpath(item.path) for item in self._prepared.items if is_python_test(item)} - {path}
         modules = tuple(name for name in reload.modules if self._imports().path_of(name) not in collected)
         everyone: set[int] = set(range(len(tests)))
         if self._mode == "reach":
             everyone = {test for file in recollect for test in file_tests.get(file, ())} & reach.tests_of(path)
-        obstacle = None if reload.own else "its module is not loaded from this project"
-        step = (1 if reload.holders else 0) + refusals.get(path, 0)
+        obstacle = None if reload.own else "no module of this project: a pytest plugin, or loaded in another way"
+        if not all(self._imports().takes_our_source(name) for name in reload.own):
+            obstacle = "its module is loaded by another loader than Python's own"
+        loose = any(self._imports().leaves_traces(name) for name in modules)
+        step = (1 if reload.holders or loose else 0) + refusals.get(path, 0)
         if step > 1:
             obstacle = "its tests differ in a fresh interpreter too"
         return StaticWay(

@@ -42,6 +42,7 @@ class Anew:
     temporary: str
     slots: list[str]
     root: str
+    environ: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,11 @@ def become(anew: Anew, task: Task, slot: int) -> NoReturn:
     """Leave this process's program for a fresh interpreter that does the task."""
     path = Path(anew.temporary) / f"anew-{os.getpid()}"
     path.write_bytes(pickle.dumps(_Order(anew, task, slot)))
-    for name in ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "COV_CORE_SOURCE"):
-        os.environ.pop(name, None)
+    # not what the environment has become: imports may have changed it, and will again
+    environ = {name: value for name, value in anew.environ.items() if not name.startswith(("COVERAGE_PROCESS", "COV_"))}
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     package = str(Path(__file__).resolve().parents[2])
-    os.execv(sys.executable, [sys.executable, *flags, "-c", _CODE, str(path), package])
+    os.execve(sys.executable, [sys.executable, *flags, "-c", _CODE, str(path), package], environ)
 
 
 class _OneTask:

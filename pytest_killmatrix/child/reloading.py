@@ -20,7 +20,11 @@ def start(modules: Sequence[str], own: Sequence[str], splice: Splice | None) -> 
     An importer that cannot be imported is another matter: its tests will say so when they are collected.
     """
     for name in modules:
-        sys.modules.pop(name, None)
+        module = sys.modules.pop(name, None)
+        parent, _, attribute = name.rpartition(".")
+        package = sys.modules.get(parent)
+        if module is not None and package is not None and vars(package).get(attribute) is module:
+            delattr(package, attribute)  # or ``from package import module`` would find the old one
     for name in own:
         why = why_not(name, splice)
         if why is not None:

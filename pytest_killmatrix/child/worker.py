@@ -195,7 +195,7 @@ class Workshop:
         """Collect some test files again; where a test is gone or its file cannot be imported, a verdict stands in."""
         files = {str(self.config.rootpath / name): name for name in task.recollect}
         for module in list(sys.modules.values()):
-            if getattr(module, "__file__", None) in files:
+            if getattr(module, "__file__", None) in files and getattr(module, "__name__", "") not in task.reload:
                 sys.modules.pop(getattr(module, "__name__", ""), None)
         errors = CollectErrors()
         self.config.pluginmanager.register(errors, "killmatrix-collect-errors")

@@ -21,6 +21,7 @@ from pytest_killmatrix.clean.observer import FILES
 from pytest_killmatrix.executor.pool import Limits, Pool
 from pytest_killmatrix.executor.slots import Slot
 from pytest_killmatrix.executor.zygote import Zygote
+from pytest_killmatrix.options import Surroundings
 
 LAST_WORDS = "last-words"  # of a zygote that could not begin
 
@@ -145,10 +146,13 @@ def _serve(
 
     try:
         order = [*session.items]
+        surroundings = session.config.pluginmanager.get_plugin(Surroundings.NAME)
+        assert isinstance(surroundings, Surroundings)
         workshop = Workshop(session, slots, files, temporary, shorten)
         anew = Anew(
             sys_path, arguments(session.config), identities(order), files, str(temporary),
             [str(slot.path) for slot in slots], str(session.config.rootpath),
+            surroundings.environ,
         )  # fmt: skip
         workshop.start_over = functools.partial(become, anew)
     except BaseException as error:

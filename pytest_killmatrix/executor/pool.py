@@ -24,6 +24,7 @@ _PATIENT_TIMEOUTS: Final = 3  # of one task; then its budget shrinks
 _SHRUNK_FACTOR: Final = 3.0
 _SHRUNK_FLOOR: Final = 0.2
 _UNHURRIED: Final = 0.1  # seconds before which nobody looks what a test did with its time
+_MOST_PATIENCE: Final = 10.0  # times a budget by the clock, however busy the machine
 _BUSY: Final = 0.7  # of the budget on a processor: then it is a loop, and no wait for something that the load delays
 
 
@@ -255,7 +256,7 @@ class Pool:
         if running.watched != current:
             running.watched, running.used = current, (on, waiting)
         running.busy = on - running.used[0]
-        return wall - (waiting - running.used[1])
+        return max(wall - (waiting - running.used[1]), wall / _MOST_PATIENCE)
 
     def _budget(self, running: _Running, test: int) -> float:
         if test < 0:

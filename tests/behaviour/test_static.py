@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from projects import Case, Project, Run
+from projects import PLUGIN, Case, Project, Run
 
 CODE = {
     "shop/__init__.py": "from shop.rates import RATE\n",
@@ -159,3 +159,58 @@ def test_an_import_that_hangs_or_dies(project: Project, holder: str) -> None:
     ])  # fmt: skip
     ran = project.run("--mutate=shop/rates.py")
     assert ran.statuses() == {"hangs": "timeout", "dies": "crashed", "rate": "killed"}
+
+
+WHOLES = {  # what else could keep the old module or its values: files, mutant, tests that fail under it
+    "attribute of a package": (
+        {"pkg/__init__.py": "", "pkg/a.py": "A = 3\n", "pkg/b.py": "from pkg.a import A\nB = A * 2\n",
+         "test_it.py": "from pkg import b\ndef test_b(): assert b.B == 6\ndef test_free(): pass\n"},
+        ("pkg/a.py", "A = 3", "A = 4"), {"test_it.py::test_b"},
+    ),
+    "registry": (
+        {"pkg/__init__.py": "", "pkg/core.py": "SEEN = set()\n",
+         "pkg/impl.py": "from pkg.core import SEEN\nSEEN.add('a')\n",
+         "test_it.py": "import pkg.core, pkg.impl\ndef test_seen(): assert pkg.core.SEEN == {'a'}\n"},
+        ("pkg/impl.py", "SEEN.add('a')", "pass"), {"test_it.py::test_seen"},
+    ),
+    "environment": (
+        {"pkg/__init__.py": "", "pkg/a.py": "import os\nLEVEL = 2\nos.environ.setdefault('SHOP_LEVEL', str(LEVEL))\n",
+         "test_it.py": "import os, pkg.a\ndef test_level(): assert os.environ['SHOP_LEVEL'] == '2'\n"},
+        ("pkg/a.py", "LEVEL = 2", "LEVEL = 3"), {"test_it.py::test_level"},
+    ),
+    "doctests of the module": (
+        {"pkg/__init__.py": "", "pytest.ini": "[pytest]\naddopts = --doctest-modules\n",
+         "pkg/a.py": 'K = 4\nclass A:\n    """\n    >>> A.z\n    8\n    """\n    z = K * 2\n',
+         "test_it.py": "from pkg import a\ndef test_k(): assert a.K == 4 and isinstance(a.A(), a.A)\n"},
+        ("pkg/a.py", "K = 4", "K = 5"), {"test_it.py::test_k", "pkg/a.py::pkg.a.A"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WHOLES)
+def test_nothing_keeps_the_old_value(project: Project, name: str) -> None:
+    files, (path, before, after), killers = WHOLES[name]
+    project.write(files).cases([
+        Case("case", before, after, path), Case("broken", before, "raise OSError", path)
+    ])  # fmt: skip
+    ran = project.run(f"--mutate={path}")
+    assert ran.status == 0, ran.screen
+    cells = ran.mutant("case")["cells"]
+    assert {cell["test"] for cell in cells if cell["outcome"] != "passed"} == killers
+    assert len(cells) == len(ran.data["tests"])
+    assert ran.statuses() == {"case": "killed", "broken": "invalid"}
+
+
+@pytest.mark.parametrize("how", ["plugin", "rewritten"])
+def test_what_pytest_loads_itself_is_pending(project: Project, how: str) -> None:
+    project.write(
+        {"plug.py": "NUMBER = 7\n", "test_it.py": "import plug\ndef test_number(): assert plug.NUMBER == 7\n"}
+    )
+    if how == "plugin":
+        project.write({"pytest.ini": "[pytest]\naddopts = -p plug\n"})
+    else:
+        project.write({"conftest.py": "import pytest\npytest.register_assert_rewrite('plug')\n"})
+    project.cases([Case("case", "NUMBER = 7", "NUMBER = 8", "plug.py")])
+    ran = project.run("--mutate=plug.py", env={"PYTHONPATH": f"{PLUGIN}:{project.path}"})
+    assert ran.statuses() == {"case": "pending"}
+    assert ran.data["run"]["controls"]["routes"]["static"] == "not exercised"
