@@ -69,6 +69,7 @@ class ImportGraph:
                 outside.append(module)
         for name, node in self._nodes.items():
             self._read(name, modules[name], node)
+        self._group = self._connect()
         self._outside: dict[str, set[str]] = {}
         for module in outside:
             self._look_into(module, in_project)
@@ -76,7 +77,8 @@ class ImportGraph:
     def reload(self, path: str) -> Reload:
         """What a new version of the file at ``path`` (resolved) asks for."""
         own = tuple(name for name, node in self._nodes.items() if node.path == path)
-        found = self._connected(set(own))
+        groups = {self._group[name] for name in own}
+        found = {name for name, group in self._group.items() if group in groups}
         holders = tuple(sorted(name for name, held in self._outside.items() if not held.isdisjoint(found)))
         return Reload(
             own,
@@ -85,21 +87,25 @@ class ImportGraph:
             holders,
         )
 
-    def _connected(self, found: set[str]) -> set[str]:
-        """All that took something, directly or not, and all that those write into when they are imported."""
-        while True:
-            # a package that is imported again does not find its old submodules as attributes
-            more = {
-                name
-                for name, node in self._nodes.items()
-                if name not in found
-                and any(
-                    _inside(name, other) or _takes(node, other) or _takes(self._nodes[other], name) for other in found
-                )
-            }
-            if not more:
-                return found
-            found |= more
+    def _connect(self) -> dict[str, str]:
+        """A group for each module: all that imports connect, in whichever direction.
+
+        Who took something has the old value; who was written into has the old entry; and a package that is imported
+        again does not find its old submodules as attributes.
+        """
+        leader = {name: name for name in self._nodes}
+
+        def find(name: str) -> str:
+            while leader[name] != name:
+                leader[name] = leader[leader[name]]
+                name = leader[name]
+            return name
+
+        for name, node in self._nodes.items():
+            for other in (*node.imports, name.rpartition(".")[0]):
+                if other in leader:
+                    leader[find(name)] = find(other)
+        return {name: find(name) for name in self._nodes}
 
     def leaves_traces(self, name: str) -> bool:
         """Whether importing a module of the project may change the process, where a second import finds the change."""
@@ -181,10 +187,6 @@ def _base(package: str, level: int, module: str | None) -> str:
 def _prefixes(name: str) -> list[str]:
     parts = name.split(".")
     return [".".join(parts[: count + 1]) for count in range(len(parts))]
-
-
-def _inside(name: str, package: str) -> bool:
-    return name.startswith(package + ".")
 
 
 def _takes(node: _Node, other: str) -> bool:

@@ -41,7 +41,7 @@ class StaticWay:
 
     reload: Reload
     recollect: tuple[str, ...]
-    tests: tuple[int, ...]
+    tests: Sequence[int]
     obstacle: str | None = None
     skip: bool = False
     anew: bool = False

@@ -22,6 +22,14 @@ class StaticWays:
         """``mode`` is the value of ``--kill-matrix-static``."""
         self._prepared = prepared
         self._mode = mode
+        self._places = {item.nodeid.split("::", 1)[0]: "" for item in prepared.items}
+        self._test_files: set[str] = set()
+        for item in prepared.items if mode != "skip" else ():
+            file = item.nodeid.split("::", 1)[0]
+            if not self._places[file]:
+                self._places[file] = os.path.realpath(item.path)
+            if is_python_test(item):
+                self._test_files.add(self._places[file])
         self._graph: ImportGraph | None = None
 
     def way(
@@ -39,13 +47,15 @@ class StaticWays:
         if self._mode == "skip":
             return StaticWay(Reload((), (), frozenset(), ()), (), (), skip=True)
         reload = self._imports().reload(path)
-        places = {item.nodeid.split("::", 1)[0]: os.path.realpath(item.path) for item in self._prepared.items}
-        recollect = tuple(sorted(name for name, place in places.items() if place in reload.files))
-        collected = {os.path.realpath(item.path) for item in self._prepared.items if is_python_test(item)} - {path}
-        modules = tuple(name for name in reload.modules if self._imports().path_of(name) not in collected)
-        everyone: set[int] = set(range(len(tests)))
+        recollect = tuple(sorted(name for name, place in self._places.items() if place in reload.files))
+        modules = tuple(
+            name
+            for name in reload.modules
+            if (place := self._imports().path_of(name)) == path or place not in self._test_files
+        )
+        everyone: Sequence[int] = range(len(tests))
         if self._mode == "reach":
-            everyone = {test for file in recollect for test in file_tests.get(file, ())} & reach.tests_of(path)
+            everyone = sorted({test for file in recollect for test in file_tests.get(file, ())} & reach.tests_of(path))
         obstacle = None if reload.own else "no module of this project: a pytest plugin, or loaded in another way"
         if not all(self._imports().takes_our_source(name) for name in reload.own):
             obstacle = "its module is loaded by another loader than Python's own"
@@ -56,7 +66,7 @@ class StaticWays:
         return StaticWay(
             replace(reload, modules=modules),
             recollect,
-            tuple(sorted(everyone)),
+            everyone,
             obstacle,
             anew=step == 1,
         )
