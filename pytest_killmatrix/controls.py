@@ -146,10 +146,10 @@ class Controls:
     def static_again(self, usable: Sequence[int], plan: Sequence[Planned], paths: Collection[str]) -> frozenset[str]:
         """The static route's controls for some files that now go another way; those that are refused again."""
         wanted = [planned for planned in plan if self._paths[self._mutants[planned.mutant].path] in paths]
-        before = self.result.routes.get("static")
+        before = self.result.routes["static"]
         self._static(usable, wanted, 1)
-        if before == OK and self.result.routes["static"] == NOT_EXERCISED:
-            self.result.routes["static"] = OK
+        if before != NOT_EXERCISED and self.result.routes["static"] in (OK, NOT_EXERCISED):
+            self.result.routes["static"] = before
         return self.result.not_reloadable
 
     def _static(self, usable: Sequence[int], plan: Sequence[Planned], width: int) -> None:

@@ -1,4 +1,4 @@
-"""Which loaded modules have to be imported again when one of them becomes another: all that took something from it.
+"""Which loaded modules have to be imported again when one of them becomes another: all that imports connect with it.
 
 Found in their source (imports, module names in strings) and in what they hold. A value that came by neither, such as a
 number fetched through a computed name, is not seen; the static route's noop and the docs say so.
@@ -35,7 +35,6 @@ class Reload:
 class _Node:
     path: str
     imports: set[str] = field(default_factory=set)
-    attributes: set[str] = field(default_factory=set)
     words: set[str] = field(default_factory=set)
 
 
@@ -123,7 +122,7 @@ class ImportGraph:
     def _read(self, name: str, module: types.ModuleType, node: _Node) -> None:
         is_package = hasattr(module, "__path__")
         package = name if is_package else name.rpartition(".")[0]
-        node.imports, node.attributes, node.words = imports_of(node.path, package)
+        node.imports, _, node.words = imports_of(node.path, package)
         node.imports = {other for other in node.imports if other in self._nodes}
         node.imports |= self._held(name, module)
 
@@ -143,8 +142,7 @@ class ImportGraph:
         if isinstance(origin, str) and origin.endswith(".py") and in_project(os.path.realpath(origin)):
             package = getattr(module, "__package__", None) or name.rpartition(".")[0]
             imports, attributes, _ = imports_of(os.path.realpath(origin), package)
-            stand_in = _Node(origin, imports & self._nodes.keys(), attributes)
-            held |= {other for other in self._nodes if _takes(stand_in, other)}
+            held |= {other for other in self._nodes if _takes(imports, attributes, other)}
         if held:
             self._outside.setdefault(name, set()).update(held)
 
@@ -189,12 +187,10 @@ def _prefixes(name: str) -> list[str]:
     return [".".join(parts[: count + 1]) for count in range(len(parts))]
 
 
-def _takes(node: _Node, other: str) -> bool:
-    """Whether a module imports ``other``, or a package above it and then says ``.other``."""
-    if other in node.imports:
-        return True
+def _takes(imports: set[str], attributes: set[str], other: str) -> bool:
+    """Whether a source with these imports imports ``other``, or a package above it and then says ``.other``."""
     above, _, last = other.rpartition(".")
-    return last in node.attributes and any(prefix in node.imports for prefix in _prefixes(above) if above)
+    return other in imports or (last in attributes and bool(above) and not imports.isdisjoint(_prefixes(above)))
 
 
 def _origin(value: Any) -> Any:

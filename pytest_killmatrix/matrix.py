@@ -54,6 +54,11 @@ class Job:
     invalid: str | None = None  # why the mutated module cannot be imported
     error: str | None = None
 
+    @property
+    def lost(self) -> bool:
+        """Whether no cell of it can count: it does not live, or its module cannot be imported."""
+        return self.not_live is not None or self.invalid is not None
+
 
 @dataclass(slots=True)
 class Trust:
@@ -306,8 +311,7 @@ class Matrix:
     # -- settling --------------------------------------------------------------------------------------------------
 
     def _settle(self, job: Job) -> Iterator[Done]:
-        lost = job.not_live is not None or job.invalid is not None
-        if not lost and any(test not in job.cells and test not in job.unreached for test in job.apart):
+        if not job.lost and any(test not in job.cells and test not in job.unreached for test in job.apart):
             return  # comes back when its serial part has run
         if self._turn_round(job):
             return
@@ -332,8 +336,7 @@ class Matrix:
         passed = tuple(test for test, cell in job.cells.items() if cell.outcome is Outcome.PASSED)
         together = tuple(sorted(set(passed) - set(job.apart) - set(self._subjects.needs)))
         killed = any(cell.outcome.kills for cell in job.cells.values())
-        lost = job.not_live is not None or job.invalid is not None
-        if job.reversed or killed or job.isolated or self._isolate or len(together) < 2 or lost:
+        if job.reversed or killed or job.isolated or self._isolate or len(together) < 2 or job.lost:
             return False
         job.reversed = True
         job.outstanding += 1

@@ -12,13 +12,14 @@ import subprocess
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 import pytest
 
 from pytest_killmatrix.activation import interpreter, marking
 from pytest_killmatrix.activation.late import install_mutant
 from pytest_killmatrix.child import reloading
+from pytest_killmatrix.child.private import Private
 from pytest_killmatrix.child.recollect import Identity, identities
 from pytest_killmatrix.child.records import COLLECTED, FAULT, INVALID
 from pytest_killmatrix.child.verdict import Verdict, first_line
@@ -57,14 +58,16 @@ def become(anew: Anew, task: Task, slot: int) -> NoReturn:
     path = Path(anew.temporary) / f"anew-{os.getpid()}"
     path.write_bytes(pickle.dumps(_Order(anew, task, slot)))
     # not what the environment has become: imports may have changed it, and will again
-    environ = {name: value for name, value in anew.environ.items() if not name.startswith(("COVERAGE_PROCESS", "COV_"))}
+    environ = {
+        name: value for name, value in anew.environ.items() if not name.startswith(("COVERAGE_PROCESS", "COV_CORE"))
+    }
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     package = str(Path(__file__).resolve().parents[2])
     os.execve(sys.executable, [sys.executable, *flags, "-c", _CODE, str(path), package], environ)
 
 
-class _OneTask:
-    """The plugin of such an interpreter: keeps it off the user's files, and runs the task instead of the suite."""
+class _OneTask(Private):
+    """The plugin of such an interpreter: runs the task instead of the suite."""
 
     def __init__(self, order: _Order, slot: Slot, failures: list[str]) -> None:
         self._order = order
@@ -82,11 +85,8 @@ class _OneTask:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
-        option: Any = config.option
-        option.maxfail, option.xmlpath = 0, None
-        option.usepdb = option.trace = False
-        option.dist, option.tx, option.numprocesses = "no", [], None
-        option.continue_on_collection_errors = True
+        super().pytest_configure(config)
+        config.option.continue_on_collection_errors = True
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Leave out test files of which no test is to run (those named on the command line are not asked about)."""

@@ -1,4 +1,4 @@
-"""Import again, in a child, the mutated module and all that took something from it."""
+"""Import again, in a child, the mutated module and all that imports connect with it."""
 
 from __future__ import annotations
 

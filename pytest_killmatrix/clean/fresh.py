@@ -16,6 +16,7 @@ import pytest
 
 from pytest_killmatrix.activation import interpreter
 from pytest_killmatrix.child.hygiene import settle_hypothesis
+from pytest_killmatrix.child.private import Private
 from pytest_killmatrix.child.recollect import Identity
 from pytest_killmatrix.options import OBSERVED
 
@@ -42,8 +43,8 @@ class FreshResult:
     error: str | None = None
 
 
-class _Private:
-    """Keeps the fresh run off the user's files and screen, and from running anywhere but here."""
+class _Private(Private):
+    """Watches the fresh run, and gives it a place for temporary files."""
 
     def __init__(self, directory: Path, observer: Any, run_tests: bool) -> None:
         self._directory = directory
@@ -56,13 +57,8 @@ class _Private:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
-        option: Any = config.option
-        option.basetemp = str(self._directory / "fresh-base")
-        option.maxfail = 0
-        option.xmlpath = None
-        option.usepdb = option.trace = False
-        option.dist, option.tx, option.numprocesses = "no", [], None
-        config.pluginmanager.set_blocked("terminalprogress")
+        super().pytest_configure(config)
+        config.option.basetemp = str(self._directory / "fresh-base")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self) -> bool | None:
@@ -71,16 +67,6 @@ class _Private:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         settle_hypothesis(session.items)
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_sessionstart(self, session: pytest.Session) -> None:
-        config = session.config
-        for plugin in list(config.pluginmanager.get_plugins()):
-            if type(plugin).__name__ in ("LogXML", "LFPlugin", "NFPlugin", "StepwisePlugin"):
-                config.pluginmanager.unregister(plugin)
-        cache = getattr(config, "cache", None)
-        if cache is not None:
-            cache.set = lambda key, value: None
 
 
 def main() -> None:

@@ -140,17 +140,15 @@ def _serve(
     parent: int,
 ) -> None:
     from pytest_killmatrix.child.anew import Anew, become
-    from pytest_killmatrix.child.recollect import identities
     from pytest_killmatrix.child.worker import Workshop
     from pytest_killmatrix.clean.rerun import arguments
 
     try:
-        order = [*session.items]
         surroundings = session.config.pluginmanager.get_plugin(Surroundings.NAME)
         assert isinstance(surroundings, Surroundings)
         workshop = Workshop(session, slots, files, temporary, shorten)
         anew = Anew(
-            sys_path, arguments(session.config), identities(order), files, str(temporary),
+            sys_path, arguments(session.config), workshop.identities, files, str(temporary),
             [str(slot.path) for slot in slots], str(session.config.rootpath),
             surroundings.environ,
         )  # fmt: skip

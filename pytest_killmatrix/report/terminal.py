@@ -122,7 +122,7 @@ def _advice(summary: Summary) -> str:
     survivors = summary.of(Status.SURVIVED)
     if survivors:
         # code that runs at import meets every test: that many "run" it says little
-        entry = max(survivors, key=lambda listed: (not listed.mutant.static, listed.tests))
+        entry = max(survivors, key=lambda listed: (listed.tests < summary.judges, listed.tests))
         place = f"{plain(entry.mutant.path)}:{entry.mutant.line}"
         what = f"{count(entry.tests, 'test')} {'runs' if entry.tests == 1 else 'run'} {place}"
         return f"{what} and none notices the change: assert what it does"
