@@ -57,7 +57,7 @@ def test_the_realistic_run(tmp_path: Path) -> None:
         "  flaky: tests/test_words.py::test_30",
         "one at a time (1)",
         "note     1 file of the project changed",
-        "next     22 tests run src/tables.py:9",
+        "next     14 tests run src/",
         f"sidecar  {tmp_path / 'a.sqlite'}",
     ):
         assert expected in page
