@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -129,9 +127,8 @@ class KillMatrix:
         return None
 
     def _shorten(self, filename: str) -> str:
-        with contextlib.suppress(ValueError):
-            return Path(filename).relative_to(self.config.rootpath).as_posix()
-        return filename
+        root = str(self.config.rootpath) + os.sep
+        return filename.removeprefix(root).replace(os.sep, "/") if filename.startswith(root) else filename
 
     def note_uncollectable(self, report: pytest.CollectReport) -> None:
         """A test file that cannot be collected; the run may go on without it."""

@@ -216,7 +216,8 @@ class LeanRunner:
         shared = (phase is Phase.SETUP and shared_set_up_failed(item)) or (
             phase is Phase.TEARDOWN and shared_tear_down(item)
         )
-        return replace(self._judge.judge(error, phase), shared=shared)
+        found = self._judge.judge(error, phase)
+        return replace(found, shared=True) if shared else found
 
     def _before(self) -> None:
         self._expectations.clear()

@@ -17,7 +17,7 @@ import pytest
 from pytest_killmatrix.activation import interpreter, marking
 from pytest_killmatrix.activation.late import install_mutant
 from pytest_killmatrix.activation.swap import LiveFunctions
-from pytest_killmatrix.child import hygiene, lean, reloading
+from pytest_killmatrix.child import hygiene, lean, reloading, shortcuts
 from pytest_killmatrix.child.expectations import Expectations
 from pytest_killmatrix.child.lean import LeanRunner
 from pytest_killmatrix.child.recollect import identities
@@ -55,6 +55,7 @@ class Workshop:
         self.temporary = temporary
         hygiene.detach(self.config)
         hygiene.settle_hypothesis(session.items)
+        shortcuts.install(session)
         self.identities = identities(session.items)
         self.restore_random = hygiene.random_state()
         self.live = LiveFunctions(files)
