@@ -182,7 +182,7 @@ class Controls:
         assert planned.reload is not None
         return Task(
             next(self._ids), Purpose.NOOP, tests, self._needs, (), splice, planned.recollect, tests,
-            planned.reload.modules, planned.reload.own, planned.anew, lean=self.result.lean,
+            planned.reload.modules, planned.reload.own, planned.renew, planned.anew, lean=self.result.lean,
         )  # fmt: skip
 
     def _compare_lean(self, usable: Sequence[int], noop: tuple[Swap, ...]) -> None:

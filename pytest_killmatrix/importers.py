@@ -11,7 +11,7 @@ import importlib.machinery
 import os
 import sys
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,8 +21,9 @@ class Reload:
     """What has to be imported again for one file.
 
     ``own`` are the names that the file itself is loaded under, ``modules`` the names of everything to drop (in the
-    order of loading, ``own`` included), ``files`` the resolved paths behind them, ``holders`` the names of what holds
-    something of theirs and cannot be imported again: conftests, plugins, modules from outside of the project.
+    order of loading, ``own`` included, without conftests), ``files`` the resolved paths behind them, those of conftests
+    too, ``holders`` the names of what holds something of theirs and cannot be imported again: plugins, modules from
+    outside of the project, conftests where pytest would have to be started again for them.
     """
 
     own: tuple[str, ...]
@@ -38,11 +39,14 @@ class _Node:
     words: set[str] = field(default_factory=set)
 
 
-#: names in a source that speak of state of the process, which no import takes back
-_TRACES: Final = frozenset({
-    "__builtins__", "addHandler", "addLevelName", "atexit", "basicConfig", "builtins", "copyreg", "dictConfig",
-    "environ", "filterwarnings", "meta_path", "path_hooks", "putenv", "setlocale", "setrecursionlimit", "simplefilter",
-})  # fmt: skip
+#: names in a source that speak of state of the process, which no import takes back; which aspect of it
+#: (``surroundings``)
+_TRACES: Final = {
+    "__builtins__": "builtins", "builtins": "builtins", "addHandler": "logging", "addLevelName": "logging",
+    "basicConfig": "logging", "dictConfig": "logging", "atexit": "atexit", "copyreg": "copyreg", "environ": "environ",
+    "putenv": "environ", "filterwarnings": "warnings", "simplefilter": "warnings", "meta_path": "finders",
+    "path_hooks": "finders", "setlocale": "locale", "setrecursionlimit": "recursion",
+}  # fmt: skip
 
 
 class ImportGraph:
@@ -53,8 +57,16 @@ class ImportGraph:
         modules: Mapping[str, types.ModuleType],
         in_project: Callable[[str], bool],
         plugins: Iterable[types.ModuleType] = (),
+        conftests: Iterable[types.ModuleType] = (),
     ) -> None:
-        """``in_project`` judges resolved paths; ``plugins`` are held by pytest and cannot be imported again."""
+        """``in_project`` judges resolved paths; ``plugins`` are held by pytest and cannot be imported again.
+
+        ``conftests`` can; they are known by their names, or by their paths where another has taken the name.
+        """
+        named = {id(module): name for name, module in modules.items()}
+        again = {named.get(id(module), str(module.__file__)): module for module in conftests}
+        self.conftests = {name: os.path.realpath(str(module.__file__)) for name, module in again.items()}
+        modules = {**modules, **again}
         self._modules = modules
         self._nodes: dict[str, _Node] = {}
         outside: list[types.ModuleType] = [*plugins]
@@ -81,7 +93,7 @@ class ImportGraph:
         holders = tuple(sorted(name for name, held in self._outside.items() if not held.isdisjoint(found)))
         return Reload(
             own,
-            tuple(name for name in self._nodes if name in found),
+            tuple(name for name in self._nodes if name in found and name not in self.conftests),
             frozenset(self._nodes[name].path for name in found),
             holders,
         )
@@ -106,9 +118,13 @@ class ImportGraph:
                     leader[find(name)] = find(other)
         return {name: find(name) for name in self._nodes}
 
-    def leaves_traces(self, name: str) -> bool:
-        """Whether importing a module of the project may change the process, where a second import finds the change."""
-        return not _TRACES.isdisjoint(self._nodes[name].words)
+    def leaves_traces(self, name: str, changed: Collection[str]) -> bool:
+        """Whether importing a module of the project may have changed the process: a second import finds the change.
+
+        ``changed`` are the aspects of the process that are not what they were before anything was imported: what only
+        reads them leaves none.
+        """
+        return any(_TRACES.get(word) in changed for word in self._nodes[name].words)
 
     def takes_our_source(self, name: str) -> bool:
         """Whether Python's own loader loaded a module of the project; pytest's rewrites assertions, and asks nobody."""
@@ -121,7 +137,7 @@ class ImportGraph:
 
     def _read(self, name: str, module: types.ModuleType, node: _Node) -> None:
         is_package = hasattr(module, "__path__")
-        package = name if is_package else name.rpartition(".")[0]
+        package = name if is_package else module.__package__ or name.rpartition(".")[0]
         node.imports, _, node.words = imports_of(node.path, package)
         node.imports = {other for other in node.imports if other in self._nodes}
         node.imports |= self._held(name, module)

@@ -165,12 +165,23 @@ class Matrix:
         return self._row_tasks(job, job.apart, Kind.ROW, alone=self._isolate or bool(job.isolated))
 
     def _row_tasks(self, job: Job, tests: Sequence[int], kind: Kind, *, alone: bool) -> Iterator[Task]:
-        groups = [(test,) for test in tests] if alone else [tuple(tests)]
+        # what it costs to import and collect again, one child pays for all tests, which are forks of it
+        apart = alone and job.planned.reload is not None
+        groups = [(test,) for test in tests] if alone and not apart else [tuple(tests)]
         job.outstanding += len(groups)
         for group in groups:
-            yield self._task(job, group, kind, Purpose.ROW, marked=True)
+            yield self._task(job, group, kind, Purpose.ROW, marked=True, apart=apart)
 
-    def _task(self, job: Job, tests: tuple[int, ...], kind: Kind, purpose: Purpose, *, marked: bool) -> Task:
+    def _task(
+        self,
+        job: Job,
+        tests: tuple[int, ...],
+        kind: Kind,
+        purpose: Purpose,
+        *,
+        marked: bool,
+        apart: bool = False,
+    ) -> Task:
         subjects, planned = self._subjects, job.planned
         mutant, build = subjects.mutants[planned.mutant], subjects.builds[planned.mutant]
         path = subjects.paths[mutant.path]
@@ -194,7 +205,9 @@ class Matrix:
             tuple(test for test in tests if test in recollected),
             reload.modules if reload is not None else (),
             reload.own if reload is not None else (),
+            planned.renew,
             planned.anew,
+            apart,
             lean=self._lean,
         )
         self._jobs[task.id] = (job, kind)
@@ -233,7 +246,7 @@ class Matrix:
             )  # fmt: skip
 
     def _row(self, job: Job, result: TaskResult, kind: Kind) -> None:
-        single = len(result.task.tests) == 1
+        single = result.task.apart or len(result.task.tests) == 1
         static = job.planned.reload is not None or self._subjects.mutants[job.planned.mutant].static
         row = Row(
             result.collected,
@@ -241,6 +254,7 @@ class Matrix:
             result.task.tests if job.planned.reload is not None else result.task.recollected,
             () if single else self._subjects.wide,
             () if static else job.planned.alone,
+            result.task.apart,
         )
         reading = read_row(result.found, row)
         if result.collected is not None and not result.collected[0] and not static:
@@ -278,10 +292,15 @@ class Matrix:
         chosen, believed = to_confirm(mutant.key, reading, thorough=trust.refuted or trust.asked < _ASK_AT_LEAST)
         if believed:
             trust.believed.append(job.planned)
-        for test in chosen:
-            trust.asked += test in reading.provisional
+        trust.asked += len(set(chosen) & set(reading.provisional))
+        self._confirm(job, chosen)
+
+    def _confirm(self, job: Job, tests: Sequence[int]) -> None:
+        """Run these again, each alone, with the plain mutant."""
+        apart = job.planned.reload is not None
+        for group in [tuple(tests)] if apart and tests else [(test,) for test in tests]:
             job.outstanding += 1
-            self._pool.add(self._task(job, (test,), Kind.CONFIRM, Purpose.CONFIRM, marked=False))
+            self._pool.add(self._task(job, group, Kind.CONFIRM, Purpose.CONFIRM, marked=False, apart=apart))
 
     def _isolate_job(self, job: Job, tests: Collection[int]) -> None:
         """Run a part of a row again, one child a test: what its tests said of each other's ruins is not to be kept."""
@@ -344,10 +363,7 @@ class Matrix:
         return True
 
     def _reverse(self, job: Job, result: TaskResult) -> None:
-        for found in result.found:
-            if found.outcome.kills:
-                job.outstanding += 1
-                self._pool.add(self._task(job, (found.test,), Kind.CONFIRM, Purpose.CONFIRM, marked=False))
+        self._confirm(job, [found.test for found in result.found if found.outcome.kills])
 
     def _recheck_timeouts(self, tick: Callable[[], None]) -> Iterator[Done]:
         """A timeout that a status rests on must happen again alone, with nothing else running, on its full budget."""

@@ -116,15 +116,6 @@ OPTIONS: Final = (
 )
 
 
-class Surroundings:
-    """What this process was started in; kept as a plugin."""
-
-    NAME: Final = "killmatrix-surroundings"
-
-    def __init__(self, environ: dict[str, str]) -> None:
-        self.environ = environ
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The options' values, checked."""
@@ -187,6 +178,11 @@ def register(parser: pytest.Parser) -> None:
 def enabled(config: pytest.Config) -> bool:
     """Whether this run is to make a kill matrix."""
     return bool(config.getoption(OPTIONS[0].dest, False))
+
+
+def enabled_early(config: pytest.Config) -> bool:
+    """The same, while no conftest is loaded yet."""
+    return bool(getattr(config.known_args_namespace, OPTIONS[0].dest, False))
 
 
 def refuse_alone(config: pytest.Config) -> None:

@@ -15,9 +15,9 @@ class Planned:
     """One mutant's part of the plan.
 
     ``reached_by`` are the indexes of all tests that may reach it, ``tests`` those that will run; ``recollect`` the test
-    files that are collected again, ``alone`` the tests that run its lines when nothing ran before them; ``reload`` says
-    what is imported again on the static route, ``anew`` that a fresh interpreter does it. ``status`` is set where
-    nothing has to run.
+    files that are collected again, ``alone`` the tests that run its lines when nothing ran before them. On the static
+    route ``reload`` says what is imported again, ``renew`` that conftests are, ``anew`` that a fresh interpreter does
+    it. ``status`` is set where nothing has to run.
     """
 
     mutant: int
@@ -29,6 +29,7 @@ class Planned:
     status: Status | None = None
     reason: str | None = None
     reload: Reload | None = None
+    renew: bool = False
     anew: bool = False
 
 
@@ -44,6 +45,7 @@ class StaticWay:
     tests: Sequence[int]
     obstacle: str | None = None
     skip: bool = False
+    renew: bool = False
     anew: bool = False
 
 
@@ -112,5 +114,12 @@ def plan_static(
     if not usable:
         return Planned(index, Route.STATIC, everyone, status=Status.NO_USABLE_TEST)
     return Planned(
-        index, Route.STATIC, everyone, usable, () if way.anew else way.recollect, reload=way.reload, anew=way.anew
+        index,
+        Route.STATIC,
+        everyone,
+        usable,
+        () if way.anew else way.recollect,
+        reload=way.reload,
+        renew=way.renew,
+        anew=way.anew,
     )

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_killmatrix import options
+from pytest_killmatrix.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from pytest_killmatrix.session import KillMatrix
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Add our options, and remember what the environment was before any conftest was loaded."""
+    """Add our options, and remember what the process was before any conftest was loaded."""
     options.register(parser)
-    pluginmanager.register(options.Surroundings(dict(os.environ)), options.Surroundings.NAME)
+    pluginmanager.register(Surroundings(), Surroundings.NAME)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -25,6 +25,15 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     from pytest_killmatrix import hookspecs
 
     pluginmanager.add_hookspecs(hookspecs)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Keep what pytest makes of test modules from the first conftest on."""
+    if options.enabled_early(early_config):
+        from pytest_killmatrix.rewritten import Rewritten
+
+        early_config.pluginmanager.register(Rewritten().install(), Rewritten.NAME)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -40,7 +40,8 @@ class Prepared:
 
     ``loaded`` are the files under mutation that were imported by then, ``followers`` the test files that took names
     from a test file, ``wide`` the items that use a fixture of wider than function scope, ``uncollectable`` the node ids
-    of files that could not be collected, with the reason, ``modules`` what was loaded.
+    of files that could not be collected, with the reason, ``modules`` what was loaded, ``changed`` the aspects of the
+    process that are not what they were before that.
     """
 
     config: pytest.Config
@@ -56,6 +57,7 @@ class Prepared:
     outcomes: OutcomeLog
     uncollectable: list[tuple[str, str]]
     modules: dict[str, types.ModuleType]
+    changed: frozenset[str]
     loop_cpu: float = 0.0
     written: Written | None = None
 

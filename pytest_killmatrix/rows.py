@@ -42,13 +42,15 @@ class RowReading:
 @dataclass(frozen=True, slots=True)
 class Row:
     """What is known of a row's tests: those whose files were collected again, those that use a fixture of wider than
-    function scope, and those that run the mutated code when they are alone and the code is clean.
+    function scope, and those that run the mutated code when they are alone and the code is clean; whether each ran in a
+    process of its own.
     """
 
     collected: tuple[bool, bool] | None
     recollected: Collection[int]
     wide: Collection[int]
     alone: Collection[int]
+    apart: bool = False
 
 
 def read_row(found: Iterable[Found], row: Row) -> RowReading:
@@ -83,7 +85,7 @@ def read_row(found: Iterable[Found], row: Row) -> RowReading:
                     reading.shaken.add(cell.test)
         reading.shared_fixture_broke |= cell.outcome.kills and cell.shared
         seen_in_child[cell.child] = before or evaluated
-        broke = broke or cell.outcome is not Outcome.PASSED
+        broke = broke or (cell.outcome is not Outcome.PASSED and not row.apart)
     return reading
 
 

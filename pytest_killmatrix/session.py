@@ -17,6 +17,7 @@ from pytest_killmatrix.importers import loaded_modules
 from pytest_killmatrix.prepared import Prepared, Stop, followers, is_python_test, loaded_files, uses_wide_fixture
 from pytest_killmatrix.report.errors import file_problem
 from pytest_killmatrix.store.place import place_problem
+from pytest_killmatrix.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from pytest_killmatrix.executor.launch import Launched
@@ -99,6 +100,7 @@ class KillMatrix:
             outcomes=self.outcomes,
             uncollectable=self._uncollectable,
             modules=loaded_modules(),
+            changed=_surroundings(self.config).changed(),
         )
         self._launched = launch(session, files, self.settings.workers, self._shorten, self._sys_path)
         self._cpu_before_loop = environment.own_cpu()
@@ -204,6 +206,12 @@ _FLAGS: Final = {
     "usepdb": "pdb",
     "trace": "trace",
 }
+
+
+def _surroundings(config: pytest.Config) -> Surroundings:
+    found = config.pluginmanager.get_plugin(Surroundings.NAME)
+    assert isinstance(found, Surroundings)
+    return found
 
 
 def _raise_interrupt(*_: object) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pytest_killmatrix.child import renewing
 from pytest_killmatrix.importers import ImportGraph, Reload
 from pytest_killmatrix.model import Test
 from pytest_killmatrix.plan import StaticWay
@@ -47,7 +48,9 @@ class StaticWays:
         if self._mode == "skip":
             return StaticWay(Reload((), (), frozenset(), ()), (), (), skip=True)
         reload = self._imports().reload(path)
-        recollect = tuple(sorted(name for name, place in self._places.items() if place in reload.files))
+        # a conftest's fixtures and hooks are for whole directories
+        renew = not reload.files.isdisjoint(self._imports().conftests.values())
+        recollect = tuple(sorted(name for name, place in self._places.items() if renew or place in reload.files))
         modules = tuple(
             name
             for name in reload.modules
@@ -59,7 +62,8 @@ class StaticWays:
         obstacle = None if reload.own else "no module of this project: a pytest plugin, or loaded in another way"
         if not all(self._imports().takes_our_source(name) for name in reload.own):
             obstacle = "its module is loaded by another loader than Python's own"
-        loose = any(self._imports().leaves_traces(name) for name in modules)
+        again = (*modules, *(self._imports().conftests if renew else ()))
+        loose = any(self._imports().leaves_traces(name, self._prepared.changed) for name in again)
         step = (1 if reload.holders or loose else 0) + refusals.get(path, 0)
         if step > 1:
             obstacle = "its tests differ in a fresh interpreter too"
@@ -68,6 +72,7 @@ class StaticWays:
             recollect,
             everyone,
             obstacle,
+            renew=renew and step == 0,
             anew=step == 1,
         )
 
@@ -80,10 +85,12 @@ class StaticWays:
                 inside = path.startswith(root + os.sep) and "site-packages" not in Path(path).parts
                 return inside or path in targets
 
+            config = self._prepared.config
+            again = renewing.conftests(config) if renewing.obstacle(config) is None else []
             plugins = [
                 plugin
-                for plugin in self._prepared.config.pluginmanager.get_plugins()
-                if isinstance(plugin, types.ModuleType)
+                for plugin in config.pluginmanager.get_plugins()
+                if isinstance(plugin, types.ModuleType) and plugin not in again
             ]
-            self._graph = ImportGraph(self._prepared.modules, in_project, plugins)
+            self._graph = ImportGraph(self._prepared.modules, in_project, plugins, again)
         return self._graph

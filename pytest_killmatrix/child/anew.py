@@ -12,7 +12,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import pytest
 
@@ -21,13 +21,14 @@ from pytest_killmatrix.activation.late import install_mutant
 from pytest_killmatrix.child import reloading
 from pytest_killmatrix.child.private import Private
 from pytest_killmatrix.child.recollect import Identity, identities
-from pytest_killmatrix.child.records import COLLECTED, FAULT, INVALID
-from pytest_killmatrix.child.verdict import Verdict, first_line
-from pytest_killmatrix.child.worker import CollectErrors, Workshop
+from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID
+from pytest_killmatrix.child.verdict import first_line
+from pytest_killmatrix.child.worker import CollectErrors, Workshop, broken, flat
 from pytest_killmatrix.executor.protocol import Task
 from pytest_killmatrix.executor.slots import Slot
-from pytest_killmatrix.model import Outcome, Phase
 from pytest_killmatrix.options import OBSERVED
+from pytest_killmatrix.rewritten import FILE as REWRITTEN
+from pytest_killmatrix.rewritten import Rewritten
 
 _CODE: Final = "import sys; sys.path.insert(0, sys.argv[2]); from pytest_killmatrix.child.anew import main; main()"
 
@@ -74,6 +75,7 @@ class _OneTask(Private):
         self._slot = slot
         self._failures = failures
         self.errors = CollectErrors()
+        self.conftest_failure: BaseException | None = None
         files = [identity[0] for identity in order.anew.order]
         wanted = {files[index] for index in order.task.order()}
         root = Path(order.anew.root)
@@ -82,6 +84,17 @@ class _OneTask(Private):
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self, early_config: pytest.Config) -> None:
         early_config.pluginmanager.register(self.errors, OBSERVED)
+        manager: Any = early_config.pluginmanager
+        load = manager._importconftest
+
+        def _importconftest(*where: Any, **how: Any) -> Any:
+            try:
+                return load(*where, **how)
+            except BaseException as error:
+                self.conftest_failure = self.conftest_failure or error
+                raise
+
+        manager._importconftest = _importconftest
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -94,13 +107,11 @@ class _OneTask(Private):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        run_here(self._order, self._slot, session, self.errors.verdicts, self._failures)
+        run_here(self._order, self._slot, session, self.errors, self._failures)
         return True
 
 
-def run_here(
-    order: _Order, slot: Slot, session: pytest.Session, broken: dict[str, Verdict], failures: list[str]
-) -> None:
+def run_here(order: _Order, slot: Slot, session: pytest.Session, errors: CollectErrors, failures: list[str]) -> None:
     """Do the task on the session that was just collected; never returns."""
     anew, task = order.anew, order.task
     reloading.finish(task.own)
@@ -113,12 +124,12 @@ def run_here(
         return os.path.relpath(filename, anew.root) if filename.startswith(anew.root + os.sep) else filename
 
     found = dict(zip(identities(session.items), session.items, strict=True))
-    gone = Verdict(Outcome.SKIPPED, Phase.COLLECT, None, "the mutant no longer generates this test")
-    items = [found.get(identity, broken.get(identity[0], gone)) for identity in anew.order]
+    items = [found.get(identity) or errors.verdict(identity[0]) for identity in anew.order]
     session.items[:] = [item for item in items if isinstance(item, pytest.Item)]
     workshop = Workshop(session, [slot] * len(anew.slots), anew.files, Path(anew.temporary), shorten)
     workshop.items = items
-    workshop.run(replace(task, swaps=(), splice=None, reload=(), own=(), recollect=(), anew=False), order.slot)
+    here = replace(task, swaps=(), splice=None, reload=(), own=(), recollect=(), renew=False, anew=False)
+    workshop.run(here, order.slot)
 
 
 def main() -> None:
@@ -130,6 +141,7 @@ def main() -> None:
     slot = Slot.attach(Path(anew.slots[order.slot]))
     slot.begin(-1)
     sys.path[:] = anew.sys_path
+    Rewritten.load(Path(anew.temporary) / REWRITTEN).install()
     failures: list[str] = []
     if task.splice is not None:
         splice = task.splice
@@ -147,6 +159,10 @@ def main() -> None:
     # pytest came back without running the task: because of the mutant, or because of us
     if failures:
         slot.write((INVALID, task.id, failures[0]))
+    elif plugin.conftest_failure is not None:
+        for test in task.tests:
+            slot.write((CELL, task.id, test, *flat(broken(plugin.conftest_failure), 0.0), False, True, False))
+        slot.write((END, task.id))
     else:
         text = f"{type(error).__name__}: {first_line(error)}" if error is not None else "pytest did not reach its tests"
         slot.write((FAULT, task.id, f"in a fresh interpreter: {text}"))

@@ -23,7 +23,7 @@ def install(session: pytest.Session) -> None:
             plugin = session.config.pluginmanager.get_plugin(name)
             if plugin is not None:
                 session.config.pluginmanager.unregister(plugin)
-    _keep_hook_proxies(session)
+    keep_hook_proxies(session)
     _lighten_request()
 
 
@@ -32,7 +32,7 @@ def forget(session: pytest.Session) -> None:
     vars(session).pop("gethookproxy", None)
 
 
-def _keep_hook_proxies(session: pytest.Session) -> None:
+def keep_hook_proxies(session: pytest.Session) -> None:
     """Which conftests' hooks hold for a path: settled once everything is collected."""
     ask = session.gethookproxy
     kept: dict[Any, Any] = {}
@@ -48,10 +48,11 @@ def _keep_hook_proxies(session: pytest.Session) -> None:
 
 def _lighten_request() -> None:
     """pytest 9 reads a signature anew for each fixture that asks for ``request``: that of one and the same lambda."""
-    kind: Any = getattr(_pytest.fixtures, "RequestFixtureDef", None)
+    fixtures: Any = _pytest.fixtures
+    kind: Any = getattr(fixtures, "RequestFixtureDef", None)
     if kind is None:
         return
-    names: Any = _pytest.fixtures.getfuncargnames
+    names = fixtures.getfuncargnames
     known = {id(const) for const in kind.__init__.__code__.co_consts if isinstance(const, types.CodeType)}
 
     def getfuncargnames(function: Any, *rest: Any, **more: Any) -> Any:
@@ -59,4 +60,4 @@ def _lighten_request() -> None:
             return ()
         return names(function, *rest, **more)
 
-    _pytest.fixtures.getfuncargnames = getfuncargnames
+    fixtures.getfuncargnames = getfuncargnames

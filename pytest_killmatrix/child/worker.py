@@ -7,24 +7,25 @@ import sys
 import time
 import traceback
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
 
 import pytest
+from _pytest.warnings import catch_warnings_for_item
 
 from pytest_killmatrix.activation import interpreter, marking
 from pytest_killmatrix.activation.late import install_mutant
 from pytest_killmatrix.activation.swap import LiveFunctions
-from pytest_killmatrix.child import hygiene, lean, reloading, shortcuts
+from pytest_killmatrix.child import hygiene, lean, reloading, renewing, shortcuts
 from pytest_killmatrix.child.expectations import Expectations
 from pytest_killmatrix.child.lean import LeanRunner
-from pytest_killmatrix.child.recollect import identities
+from pytest_killmatrix.child.recollect import Identity, identities
 from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID, OBSTACLE, REACH, UNOBSERVED
 from pytest_killmatrix.child.running import FullRunner, SessionEnded
 from pytest_killmatrix.child.verdict import Judge, Verdict, first_line
-from pytest_killmatrix.executor.protocol import Purpose, Task
+from pytest_killmatrix.executor.protocol import Purpose, Task, cause_of_death, quiet_fork
 from pytest_killmatrix.executor.slots import Slot
 from pytest_killmatrix.model import Outcome, Phase
 
@@ -100,14 +101,21 @@ class Workshop:
                 return
             if task.recollect or task.reload:
                 slot.begin(-1)
+                paths = renewing.drop(self.config) if task.renew else []
                 if task.reload and (why := reloading.start(task.reload, task.own, task.splice)):
                     slot.write((INVALID, task.id, why))
                     return
-                if task.recollect:
+                if task.renew:
+                    items = self._renew(task, paths)
+                elif task.recollect:
                     items = self._recollect(task)
                 reloading.finish(task.reload)
                 slot.write((COLLECTED, task.id, *slot.marks()))
-            self._run_all(task, items, slot, owner)
+            if task.apart:
+                self._run_apart(task, items, slot)
+            else:
+                self._run_all(task, items, slot, owner)
+            slot.write((END, task.id))
         except BaseException:
             if process() == owner:
                 slot.write((FAULT, task.id, "".join(traceback.format_exception(*sys.exc_info()))[-4000:]))
@@ -138,13 +146,14 @@ class Workshop:
         leave: Callable[[int], None] = os._exit,
         process: Callable[[], int] = os.getpid,
     ) -> None:
+        slot.works(owner)
         order = [(index, items[index]) for index in task.order()]
         wanted = frozenset(task.tests)
         run = self._runner(task, items)
         for position, (index, item) in enumerate(order):
             if isinstance(item, Verdict):
                 if index in wanted:
-                    slot.write((CELL, task.id, index, *_flat(item, 0.0), False, True, False))
+                    slot.write((CELL, task.id, index, *flat(item, 0.0), False, True, False))
                 continue
             following = (other for _, other in order[position + 1 :] if isinstance(other, pytest.Item))
             slot.begin(index)
@@ -164,14 +173,32 @@ class Workshop:
             if slot.memory[interpreter.UNOBSERVED]:
                 verdict = replace(verdict, flags=(*verdict.flags, UNOBSERVED))
             if index in wanted:
-                slot.write((CELL, task.id, index, *_flat(verdict, seconds), entered, evaluated, verdict.shared))
+                slot.write((CELL, task.id, index, *flat(verdict, seconds), entered, evaluated, verdict.shared))
                 if measure is not None:
                     for path, arcs in measure.stop():
                         slot.write((REACH, task.id, index, path, arcs))
             slot.idle()
             if ended:
-                return
-        slot.write((END, task.id))
+                leave(0)  # without a word about the rest of the row, which runs in another child
+
+    def _run_apart(self, task: Task, items: Sequence[pytest.Item | Verdict], slot: Slot) -> None:
+        """Each test in a fork of this process, which runs none."""
+        for test in task.tests:
+            before = slot.written()
+            pid = quiet_fork()
+            if pid == 0:
+                try:
+                    self.restore_random()
+                    self._run_all(replace(task, tests=(test,), apart=False), items, slot, os.getpid())
+                except BaseException:
+                    slot.write((FAULT, task.id, traceback.format_exc()[-4000:]))
+                finally:
+                    os._exit(0)
+            _, status = os.waitpid(pid, 0)
+            slot.idle()
+            if slot.written() == before:
+                died = Verdict(Outcome.CRASH, message=f"the process died ({cause_of_death(status)})")
+                slot.write((CELL, task.id, test, *flat(died, 0.0), True, True, False))
 
     def _runner(
         self, task: Task, items: Sequence[pytest.Item | Verdict]
@@ -180,7 +207,7 @@ class Workshop:
         if not task.lean or self.lean_obstacle is not None:
             return self.runner.run
         eligible = self.lean_items
-        if task.recollect:
+        if task.recollect or task.renew:
             eligible = frozenset(id(item) for item in items if isinstance(item, pytest.Item) and lean.eligible(item))
         self.lean_runner.enter()
 
@@ -194,40 +221,69 @@ class Workshop:
 
     def _recollect(self, task: Task) -> list[pytest.Item | Verdict]:
         """Collect some test files again; where a test is gone or its file cannot be imported, a verdict stands in."""
-        files = {str(self.config.rootpath / name): name for name in task.recollect}
-        for module in list(sys.modules.values()):
-            if getattr(module, "__file__", None) in files and getattr(module, "__name__", "") not in task.reload:
-                sys.modules.pop(getattr(module, "__name__", ""), None)
+        self._forget(task.recollect, task.reload)
+        paths = [str(self.config.rootpath / name) for name in task.recollect]
+        return self._collect(self.session, paths, task.recollect)
+
+    def _forget(self, files: Collection[str], but: Collection[str]) -> None:
+        """Take these test files' modules away, so that they run again; but not those that just did."""
+        places = {str(self.config.rootpath / name) for name in files}
+        for name, module in list(sys.modules.items()):
+            if getattr(module, "__file__", None) in places and name not in but:
+                del sys.modules[name]
+
+    def _renew(self, task: Task, conftests: Sequence[Path]) -> list[pytest.Item | Verdict]:
+        """Collect everything once more in a new session, with conftests loaded again."""
+        shortcuts.forget(self.session)
+        everything = {identity[0] for identity in self.identities}
+        self._forget(everything, task.reload)
+        try:
+            renewing.load(self.config, conftests)
+        except BaseException as error:  # plain pytest would not get as far as its first test
+            return self._replace(everything, {}, CollectErrors({"": broken(error)}))
+        session = renewing.new_session(self.session)
+        items = self._collect(session, None, everything)
+        shortcuts.keep_hook_proxies(session)
+        return items
+
+    def _collect(
+        self, session: pytest.Session, arguments: list[str] | None, files: Collection[str]
+    ) -> list[pytest.Item | Verdict]:
+        """Collect in this session; the items of all other files stay what they are."""
         errors = CollectErrors()
         self.config.pluginmanager.register(errors, "killmatrix-collect-errors")
         try:
-            collected = self.session.perform_collect([str(path) for path in files])
+            with catch_warnings_for_item(self.config, self.config.hook, "collect", None):
+                collected = session.perform_collect(arguments)
         except (SystemExit, KeyboardInterrupt, pytest.exit.Exception) as error:
-            died = Verdict(Outcome.CRASH, Phase.COLLECT, type(error).__name__, first_line(error))
-            return self._replace(files, {}, dict.fromkeys(task.recollect, died))
+            return self._replace(files, {}, CollectErrors({"": broken(error)}))
         finally:
             self.config.pluginmanager.unregister(errors)
         items = [item for item in collected if isinstance(item, pytest.Item)]
         hygiene.settle_hypothesis(items)
-        return self._replace(files, dict(zip(identities(items), items, strict=True)), errors.verdicts)
+        return self._replace(files, dict(zip(identities(items), items, strict=True)), errors)
 
     def _replace(
-        self, files: dict[str, str], found: dict[Any, pytest.Item], broken: dict[str, Verdict]
+        self, files: Collection[str], found: Mapping[Identity, pytest.Item], errors: CollectErrors
     ) -> list[pytest.Item | Verdict]:
-        names = set(files.values())
-        gone = Verdict(Outcome.SKIPPED, Phase.COLLECT, None, "the mutant no longer generates this test")
-        result: list[pytest.Item | Verdict] = []
-        for item, identity in zip(self.items, self.identities, strict=True):
-            file = identity[0]
-            result.append(found.get(identity, broken.get(file, gone)) if file in names else item)
-        return result
+        return [
+            found.get(identity) or errors.verdict(identity[0]) if identity[0] in files else item
+            for item, identity in zip(self.items, self.identities, strict=True)
+        ]
 
 
 class CollectErrors:
-    """Notes why a file could not be collected, by file."""
+    """Notes why a file could not be collected, by file or directory; the empty name stands for all."""
 
-    def __init__(self) -> None:
-        self.verdicts: dict[str, Verdict] = {}
+    def __init__(self, verdicts: dict[str, Verdict] | None = None) -> None:
+        self.verdicts = verdicts or {}
+
+    def verdict(self, file: str) -> Verdict:
+        """What to say of a test of this file that was not collected."""
+        for name in (file, *(str(folder) for folder in PurePosixPath(file).parents), ""):
+            if name in self.verdicts:
+                return self.verdicts[name]
+        return Verdict(Outcome.SKIPPED, Phase.COLLECT, None, "the mutant no longer generates this test")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Any:
@@ -235,12 +291,18 @@ class CollectErrors:
         if report.failed:
             call = getattr(report, "call", None)
             error = call.excinfo.value if call is not None and call.excinfo is not None else None
-            cause = getattr(error, "__cause__", None) or error
-            name = type(cause).__name__ if cause is not None else None
-            message = first_line(cause) if cause is not None else "cannot be collected"
-            file = collector.nodeid.split("::", 1)[0]
-            self.verdicts.setdefault(file, Verdict(Outcome.EXCEPTION, Phase.COLLECT, name, message))
+            self.verdicts.setdefault(collector.nodeid.split("::", 1)[0], broken(error))
         return report
+
+
+def broken(error: BaseException | None) -> Verdict:
+    """The verdict on every test of what could not be collected because of this."""
+    if isinstance(error, (SystemExit, KeyboardInterrupt, pytest.exit.Exception)):
+        return Verdict(Outcome.CRASH, Phase.COLLECT, type(error).__name__, first_line(error))
+    cause = getattr(error, "__cause__", None) or error
+    name = type(cause).__name__ if cause is not None else None
+    message = first_line(cause) if cause is not None else "cannot be collected"
+    return Verdict(Outcome.EXCEPTION, Phase.COLLECT, name, message)
 
 
 def with_mark(code: types.CodeType, mark: Callable[[int, int], None]) -> types.CodeType:
@@ -248,7 +310,8 @@ def with_mark(code: types.CodeType, mark: Callable[[int, int], None]) -> types.C
     return code.replace(co_consts=(*code.co_consts, mark))
 
 
-def _flat(verdict: Verdict, seconds: float) -> tuple[Any, ...]:
+def flat(verdict: Verdict, seconds: float) -> tuple[Any, ...]:
+    """The part of a cell's record that the verdict makes."""
     return (
         verdict.outcome.value,
         verdict.phase.value,

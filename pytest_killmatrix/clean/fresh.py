@@ -19,6 +19,8 @@ from pytest_killmatrix.child.hygiene import settle_hypothesis
 from pytest_killmatrix.child.private import Private
 from pytest_killmatrix.child.recollect import Identity
 from pytest_killmatrix.options import OBSERVED
+from pytest_killmatrix.rewritten import FILE as REWRITTEN
+from pytest_killmatrix.rewritten import Rewritten
 
 
 @dataclass(slots=True)
@@ -78,6 +80,7 @@ def main() -> None:
     recorder = Recorder(spec.files, directory / "fresh-reach")
     recorder.follow_forks(directory)
     sys.path[:] = spec.sys_path
+    Rewritten.load(directory / REWRITTEN).install()
     from pytest_killmatrix.clean.observer import CONTEXT, FILES, IMPORT, Observer, source_loaders
 
     def switch(context: str) -> None:

@@ -21,7 +21,9 @@ from pytest_killmatrix.clean.observer import FILES
 from pytest_killmatrix.executor.pool import Limits, Pool
 from pytest_killmatrix.executor.slots import Slot
 from pytest_killmatrix.executor.zygote import Zygote
-from pytest_killmatrix.options import Surroundings
+from pytest_killmatrix.rewritten import FILE as REWRITTEN
+from pytest_killmatrix.rewritten import Rewritten
+from pytest_killmatrix.surroundings import Surroundings
 
 LAST_WORDS = "last-words"  # of a zygote that could not begin
 
@@ -104,6 +106,10 @@ def launch(
     """Fork the zygote; returns in the parent only."""
     temporary = Path(tempfile.mkdtemp(prefix="killmatrix-"))
     (temporary / FILES).write_text("\0".join(files), encoding="utf-8")
+    rewritten = session.config.pluginmanager.get_plugin(Rewritten.NAME)
+    if isinstance(rewritten, Rewritten):
+        rewritten.close()
+        rewritten.save(temporary / REWRITTEN)
     slots = [Slot(temporary / f"slot-{number}") for number in range(workers)]
     ours, theirs = socket.socketpair()
     branch_ours, branch_theirs = socket.socketpair()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID, OBSTACLE, REACH
-from pytest_killmatrix.executor.protocol import Connection, Exited, Started, Task
+from pytest_killmatrix.executor.protocol import Connection, Exited, Started, Task, cause_of_death
 from pytest_killmatrix.executor.slots import Slot
 from pytest_killmatrix.executor.zygote import BRANCH, KILL, RUN, STOP
 from pytest_killmatrix.model import Outcome, Phase
@@ -30,7 +30,7 @@ _BUSY: Final = 0.7  # of the budget on a processor: then it is a loop, and no wa
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One test's outcome as a child sent it, or as its death says; ``child`` counts the children of the task.
+    """One test's outcome as a child sent it, or as its death says; ``child`` tells the processes of the task apart.
 
     ``beyond_doubt`` is a timeout on the full budget that neither the machine's load nor an earlier test can explain:
     that of its child's first test, which kept a processor busy for nearly all of the time.
@@ -195,7 +195,7 @@ class Pool:
                     running = self._running[message.slot]
                     running.result.cpu += message.cpu
                     if running.killed is None and message.status:
-                        running.killed = _death(message.status)
+                        running.killed = cause_of_death(message.status)
                 elif isinstance(message, Started):
                     self._running[message.slot].pid = message.pid
                 elif isinstance(message, int):
@@ -217,7 +217,7 @@ class Pool:
                 result.found.append(
                     Found(
                         test, Outcome(outcome), Phase(phase), exception, message, raised_at, seconds, flags, entered,
-                        evaluated, result.children - 1, None, shared,
+                        evaluated, test if result.task.apart else result.children - 1, None, shared,
                     )
                 )  # fmt: skip
             elif kind == REACH:
@@ -235,24 +235,28 @@ class Pool:
 
     def _police(self, running: _Running, slot: int, now: float) -> None:
         current = self._slots[slot].current()
-        if current is not None and self._elapsed(running, current, now) > self._budget(running, current[0]):
+        if current is not None and self._elapsed(running, slot, current, now) > self._budget(running, current[0]):
             running.killed = "timeout"
             self._send((KILL, slot))
             return
         if self.limits.memory and running.pid:
-            used = self._resident(running.pid)
+            used = self._resident(self._worker(running, slot) if current is not None else running.pid)
             if not self._memory_base:
                 self._memory_base = self._resident(self.zygote)
             if used - self._memory_base > self.limits.memory:
                 running.killed = "memory"
                 self._send((KILL, slot))
 
-    def _elapsed(self, running: _Running, current: tuple[int, float], now: float) -> float:
+    def _worker(self, running: _Running, slot: int) -> int:
+        """The process that runs the tests: the child, or a fork of it."""
+        return self._slots[slot].worker() or running.pid
+
+    def _elapsed(self, running: _Running, slot: int, current: tuple[int, float], now: float) -> float:
         """Seconds that the test has had: those in which it waited for a processor are the machine's, not its own."""
         wall = now - current[1]
         if wall < _UNHURRIED or not running.pid:
             return wall
-        on, waiting = _schedule(running.pid)
+        on, waiting = _schedule(self._worker(running, slot))
         if running.watched != current:
             running.watched, running.used = current, (on, waiting)
         running.busy = on - running.used[0]
@@ -306,7 +310,7 @@ class Pool:
             if test in recollected:
                 result.found.append(self._dead(running, test, seconds, Phase.COLLECT))
         rest = tuple(test for test in task.tests if test not in recollected)
-        return replace(task, tests=rest, recollect=(), recollected=(), reload=(), own=()) if rest else None
+        return replace(task, tests=rest, recollect=(), recollected=(), reload=(), own=(), renew=False) if rest else None
 
     def _dead(self, running: _Running, test: int, seconds: float, phase: Phase) -> Found:
         result, slot_child = running.result, running.result.children - 1
@@ -315,7 +319,7 @@ class Pool:
             firm = (
                 not reduced
                 and phase is Phase.CALL
-                and running.task.order()[0] == test
+                and (running.task.apart or running.task.order()[0] == test)
                 and running.busy > _BUSY * self.limits.budget(test)
             )
             flags = ("budget_reduced",) if reduced else ()
@@ -338,13 +342,3 @@ def _schedule(pid: int) -> tuple[float, float]:
     except (OSError, ValueError):
         return 0.0, 0.0
     return int(on) / 1e9, int(waiting) / 1e9
-
-
-def _death(status: int) -> str:
-    code = os.waitstatus_to_exitcode(status)
-    if code >= 0:
-        return f"exit status {code}"
-    try:
-        return f"signal {signal.Signals(-code).name}"
-    except ValueError:
-        return f"signal {-code}"

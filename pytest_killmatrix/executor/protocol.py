@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import enum
+import os
 import pickle
+import signal
 import socket
 import struct
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,8 +54,10 @@ class Task:
     before some of them (order-dependent tests).
     ``recollect`` names test files (relative to rootdir) to collect again once the mutant is live, ``recollected`` the
     tests of theirs. ``reload`` names modules to drop before that and to import again, ``own`` those among them that are
-    the mutated file: where these cannot be imported, there is nothing to judge. With ``anew`` the child starts over as
-    a fresh interpreter, and nothing has to be dropped.
+    the mutated file: where these cannot be imported, there is nothing to judge. With ``renew`` conftests are loaded
+    again and everything is collected again. With ``anew`` the child starts over as a fresh interpreter, and nothing
+    has to be dropped. With ``apart`` each test runs in a fork of the child that did all this, so that none meets what
+    another left behind.
     """
 
     id: int
@@ -65,7 +70,9 @@ class Task:
     recollected: tuple[int, ...] = ()
     reload: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
+    renew: bool = False
     anew: bool = False
+    apart: bool = False
     reach: bool = False
     marked: bool = False  # a noop: every function carries a mark, as mutants do
     lean: bool = False
@@ -100,6 +107,24 @@ class Exited:
     slot: int
     status: int
     cpu: float
+
+
+def quiet_fork() -> int:
+    """``os.fork`` without the warning of 3.12 where other threads live, which is fatal under -W error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return os.fork()
+
+
+def cause_of_death(status: int) -> str:
+    """What a wait status says, for people."""
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        return f"exit status {code}"
+    try:
+        return f"signal {signal.Signals(-code).name}"
+    except ValueError:
+        return f"signal {-code}"
 
 
 @dataclass(slots=True)

@@ -25,6 +25,7 @@ _TAIL: Final = 8  # bytes ever written to the log
 _HEAD: Final = 16  # bytes ever consumed
 _CURRENT: Final = 24  # the running test plus two, 0 between tests (1: files are being collected again)
 _STARTED: Final = 32  # when it started, seconds of the monotonic clock
+_WORKER: Final = 40  # the process that runs it
 _COUNTER = struct.Struct("=Q")
 _CLOCK = struct.Struct("=d")
 _LENGTH = struct.Struct("=I")
@@ -60,6 +61,14 @@ class Slot:
         _CLOCK.pack_into(memory, _STARTED, _now())
         _COUNTER.pack_into(memory, _CURRENT, test + 2)
 
+    def works(self, pid: int) -> None:
+        """This process runs the tests."""
+        _COUNTER.pack_into(self.memory, _WORKER, pid)
+
+    def written(self) -> int:
+        """Bytes ever written to the log."""
+        return self._read(_TAIL)
+
     def marks(self) -> tuple[bool, bool]:
         """(entered, evaluated) since the last ``begin``."""
         return bool(self.memory[ENTERED]), bool(self.memory[EVALUATED])
@@ -89,6 +98,10 @@ class Slot:
         test = self._read(_CURRENT)
         started: float = _CLOCK.unpack_from(self.memory, _STARTED)[0]
         return (test - 2, started) if test else None
+
+    def worker(self) -> int:
+        """The process that runs the tests, as it said itself."""
+        return self._read(_WORKER)
 
     def read(self) -> list[tuple[Any, ...]]:
         """Every record written since the last call, in order."""

@@ -8,12 +8,11 @@ import resource
 import select
 import signal
 import socket
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pytest_killmatrix.executor.protocol import Connection, Exited, Started, Task
+from pytest_killmatrix.executor.protocol import Connection, Exited, Started, Task, quiet_fork
 from pytest_killmatrix.executor.slots import Slot
 
 STOP: Final = "stop"
@@ -88,7 +87,7 @@ class Zygote:
             os._exit(0)
 
     def _fork(self, slot: int, task: Task, private: tuple[int, int]) -> int:
-        pid = _quiet_fork()
+        pid = quiet_fork()
         if pid:
             with contextlib.suppress(OSError):
                 os.setpgid(pid, pid)  # both sides do it, so that neither can come too late
@@ -102,7 +101,7 @@ class Zygote:
     def _fork_branch(self, private: tuple[int, int]) -> None:
         if self.branch is None or self.branch_control is None:
             return
-        if _quiet_fork():
+        if quiet_fork():
             self.branch_control.close()
             return
         try:
@@ -131,12 +130,6 @@ class Zygote:
             slot = children.pop(pid)
             cpu = usage.ru_utime + usage.ru_stime
             connection.send(Exited(slot, status, cpu))
-
-
-def _quiet_fork() -> int:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # 3.12 warns where other threads live, fatal under -W error
-        return os.fork()
 
 
 def _kill_group(pid: int) -> None:

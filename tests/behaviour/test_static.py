@@ -96,6 +96,9 @@ CASES = {  # name: before, after, status, killers
 HOLDERS = {
     "child": {},
     "conftest": {"conftest.py": "import shop.rates\nHELD = shop.rates.RATE\n"},
+    "conftest that configures": {
+        "conftest.py": "import shop.rates\nHELD = shop.rates.RATE\ndef pytest_configure(config): pass\n"
+    },
     "registry": {
         "shop/rates.py": "import builtins\nif hasattr(builtins, 'SHOP'): raise OSError('twice')\nbuiltins.SHOP = 1\n",
         "conftest.py": "import sys\n",
@@ -150,7 +153,7 @@ def test_reach_narrows_to_the_tests_that_run_code_of_the_module(project: Project
     assert "code of that module" in " ".join(ran.screen.split())
 
 
-@pytest.mark.parametrize("holder", ["child", "conftest"])
+@pytest.mark.parametrize("holder", ["child", "conftest", "conftest that configures"])
 def test_an_import_that_hangs_or_dies(project: Project, holder: str) -> None:
     prepared(project, holder).cases([
         Case("hangs", "UNUSED = 1300", "while True: pass", "shop/rates.py"),
@@ -177,6 +180,38 @@ WHOLES = {  # what else could keep the old module or its values: files, mutant, 
         {"pkg/__init__.py": "", "pkg/a.py": "import os\nLEVEL = 2\nos.environ.setdefault('SHOP_LEVEL', str(LEVEL))\n",
          "test_it.py": "import os, pkg.a\ndef test_level(): assert os.environ['SHOP_LEVEL'] == '2'\n"},
         ("pkg/a.py", "LEVEL = 2", "LEVEL = 3"), {"test_it.py::test_level"},
+    ),
+    "conftests of a chain": (
+        {"pkg/__init__.py": "", "pkg/a.py": "A = 3\n",
+         "conftest.py": "import pytest, pkg.a\n@pytest.fixture\ndef value(): return [pkg.a.A]\n",
+         "sub/conftest.py": "import pytest\n@pytest.fixture\ndef value(value): return [*value, 'sub']\n",
+         "sub/test_it.py": """\
+             import pytest
+             @pytest.fixture
+             def value(value): return [*value, 'file']
+             def test_value(value): assert value == [3, 'sub', 'file']
+             def test_length(value): assert len(value) == 3
+             """,
+         "other/conftest.py": "import pytest\n@pytest.fixture(autouse=True)\ndef nothing(): pass\n",
+         "other/test_other.py": "def test_other(value): assert value == [3]\ndef test_free(): pass\n"},
+        ("pkg/a.py", "A = 3", "A = 4"), {"sub/test_it.py::test_value", "other/test_other.py::test_other"},
+    ),
+    "conftest's hook": (
+        {"pkg/__init__.py": "", "pkg/a.py": "NAMES = ['x', 'y']\n",
+         "conftest.py": """\
+             from pkg.a import NAMES
+             def pytest_generate_tests(metafunc):
+                 if "name" in metafunc.fixturenames:
+                     metafunc.parametrize("name", NAMES)
+             """,
+         "test_it.py": "def test_name(name): assert name in 'xy'\ndef test_free(): pass\n"},
+        ("pkg/a.py", "'y'", "'z'"), {"test_it.py::test_name[y]"},
+    ),
+    "what only looks at the process": (
+        {"pkg/__init__.py": "", "pkg/a.py": "import builtins, os, sys\nA = len(os.environ.get('PATH', '')) * 0 + 3\n"
+         "B = builtins.len('ab'), sys.getrecursionlimit() > 0\n",
+         "test_it.py": "from pkg import a\ndef test_a(): assert a.A == 3\ndef test_free(): pass\n"},
+        ("pkg/a.py", "* 0 + 3", "* 0 + 4"), {"test_it.py::test_a"},
     ),
     "doctests of the module": (
         {"pkg/__init__.py": "", "pytest.ini": "[pytest]\naddopts = --doctest-modules\n",
@@ -214,3 +249,65 @@ def test_what_pytest_loads_itself_is_pending(project: Project, how: str) -> None
     ran = project.run("--mutate=plug.py", env={"PYTHONPATH": f"{PLUGIN}:{project.path}"})
     assert ran.statuses() == {"case": "pending"}
     assert ran.data["run"]["controls"]["routes"]["static"] == "not exercised"
+
+
+CANNOT_BE_COLLECTED = {  # who cannot be imported, though the mutated module can: files, tests that say so
+    "conftest": ({"conftest.py": "from pkg.a import NAMES\nFIRST = NAMES[0]\n"}, {"exception"}),
+    "conftest that configures": (
+        {"conftest.py": "from pkg.a import NAMES\nFIRST = NAMES[0]\ndef pytest_configure(config): pass\n"},
+        {"exception"},
+    ),
+    "conftest that exits": (
+        {"conftest.py": "from pkg.a import NAMES\nif not NAMES: raise SystemExit('no names')\n"}, {"crash"},
+    ),
+    "conftest of a directory": ({"sub/conftest.py": "from pkg.a import NAMES\nFIRST = NAMES[0]\n"}, {"exception"}),
+    "package of tests": ({"sub/__init__.py": "from pkg.a import NAMES\nFIRST = NAMES[0]\n"}, {"exception"}),
+    "warning": (
+        {"pytest.ini": "[pytest]\nfilterwarnings = error\n",
+         "sub/test_it.py": """\
+             import warnings, pkg.a
+             if not pkg.a.NAMES: warnings.warn('no names')
+             def test_sub(): pass
+             """},
+        {"exception"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CANNOT_BE_COLLECTED)
+def test_who_cannot_be_collected_is_no_test_that_passes(project: Project, name: str) -> None:
+    files, outcomes = CANNOT_BE_COLLECTED[name]
+    project.write({
+        "pkg/__init__.py": "", "pkg/a.py": "NAMES = ['x']\n", "sub/test_it.py": "def test_sub(): pass\n", **files,
+    }).cases([Case("case", "['x']", "[]", "pkg/a.py")])  # fmt: skip
+    ran = project.run("--mutate=pkg/a.py")
+    mutant = ran.mutant("case")
+    assert mutant["status"] == "crashed", ran.screen
+    assert {(cell["outcome"], cell["phase"]) for cell in mutant["cells"]} == {(one, "collect") for one in outcomes}
+
+
+def test_each_test_alone_says_the_same(new_project: Callable[[], Project]) -> None:
+    cells = []
+    for isolation in ("mutant", "test"):
+        project = prepared(new_project(), "conftest")
+        project.write({
+            "test_zealous.py": """\
+                import os, signal, shop.rates
+                def test_first(): pass
+                def test_leaves():
+                    if shop.rates.ROUND != 200: os._exit(0)
+                def test_segment():
+                    if shop.rates.ROUND != 200: os.kill(os.getpid(), signal.SIGSEGV)
+                def test_endless():
+                    while shop.rates.ROUND != 200: pass
+                def test_last(): assert shop.rates.ROUND == 200
+                """,
+        })  # fmt: skip
+        project.cases(Case(name, before, after, "shop/rates.py") for name, (before, after, *_) in CASES.items())
+        ran = project.run("--mutate=shop/rates.py", f"--kill-matrix-isolation={isolation}")
+        outcomes = ran.outcomes("round")
+        assert [outcomes[f"test_{name}"] for name in ("first", "leaves", "segment", "endless", "last")] == [
+            "passed", "crash", "crash", "timeout", "assertion",
+        ]  # fmt: skip
+        cells.append({place: cell[:3] for place, cell in ran.cells().items()})
+    assert cells[0] == cells[1]

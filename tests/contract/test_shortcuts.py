@@ -1,4 +1,4 @@
-"""Shortcuts in pytest's machinery: taken where they are meant to be, and without any difference that a test could see."""
+"""Shortcuts in pytest's machinery: taken where they are meant to be, without a difference that a test could see."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import _pytest.fixtures
 import pytest
+
 from pytest_killmatrix.child import shortcuts
 
 SUITE = """

@@ -1,0 +1,69 @@
+"""What this process was before any code of the project ran, and what has changed since."""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import copyreg
+import locale
+import logging
+import os
+import sys
+import warnings
+from typing import Any, Final
+
+#: set by pytest and its plugins for themselves
+_NOT_THE_PROJECTS: Final = ("PYTEST_", "COV_CORE_", "COVERAGE_")
+
+
+class Surroundings:
+    """The state of the process that imports may change and no second import takes back; kept as a plugin.
+
+    ``environ`` is the environment as it was.
+    """
+
+    NAME: Final = "killmatrix-surroundings"
+
+    def __init__(self) -> None:
+        self.environ = dict(os.environ)
+        self._before = _state()
+
+    def changed(self) -> frozenset[str]:
+        """Which aspects of the state are not what they were."""
+        now = _state()
+        return frozenset(aspect for aspect in now if not _same(self._before[aspect], now[aspect]))
+
+
+def _state() -> dict[str, Any]:
+    count: Any = getattr(atexit, "_ncallbacks", None)
+    loggers: dict[str, Any] = {"": logging.root, **logging.root.manager.loggerDict}
+    return {
+        "atexit": count() if count is not None else object(),  # unknown: never the same
+        "builtins": dict(vars(builtins)),
+        "copyreg": dict(copyreg.dispatch_table),
+        "environ": {name: value for name, value in os.environ.items() if not name.startswith(_NOT_THE_PROJECTS)},
+        "finders": [*sys.meta_path, None, *sys.path_hooks],
+        "locale": locale.setlocale(locale.LC_ALL),
+        "logging": [
+            *((name, logger.level, *logger.handlers) for name, logger in loggers.items() if _is_set_up(logger)),
+            logging.getLevelName(25),
+            len(getattr(logging, "_levelToName", ())),
+        ],
+        "recursion": sys.getrecursionlimit(),
+        "warnings": list(warnings.filters),
+    }
+
+
+def _is_set_up(logger: Any) -> bool:
+    return bool(getattr(logger, "handlers", None)) or getattr(logger, "level", 0) != 0
+
+
+def _same(before: Any, now: Any) -> bool:
+    """Whether two states hold the same objects; equal text and numbers will do."""
+    if isinstance(before, dict):
+        return before.keys() == now.keys() and all(_same(before[name], now[name]) for name in before)
+    if isinstance(before, (list, tuple)):
+        return len(before) == len(now) and all(map(_same, before, now))
+    if isinstance(before, (str, int, type(None))) and type(before) is type(now):
+        return bool(before == now)
+    return before is now
