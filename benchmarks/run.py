@@ -307,8 +307,8 @@ def verify(
     kinds = ", ".join(f"{name} {number}" for name, number in verdict.kinds.most_common())
     say(
         "verified",
-        f"{verdict.checked} cells ({verdict.kills} kills; {kinds}) of {verdict.mutants} mutants by plain pytest in "
-        f"{time.monotonic() - start:.0f} s: {len(verdict.problems)} disagreements",
+        f"{verdict.checked} cells ({verdict.kills} kills; {kinds}) of {verdict.mutants} mutants, and {verdict.invalid} "
+        f"invalid ones, by plain pytest in {time.monotonic() - start:.0f} s: {len(verdict.problems)} disagreements",
     )
     if verdict.unobserved:
         say("", f"{verdict.unobserved} ran the mutated file only in a process that the test started, or not at all")
@@ -320,6 +320,7 @@ def verify(
         "cells": verdict.checked,
         "kills": verdict.kills,
         "kinds": dict(verdict.kinds),
+        "invalid": verdict.invalid,
         "disagreements": len(verdict.problems),
         "seed": options.seed,
     }

@@ -19,6 +19,7 @@ import signal
 import subprocess
 import tempfile
 import tokenize
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,7 @@ from packages import HERE, Package, copy_project, environment
 KILLS = {"assertion", "exception", "crash", "timeout"}
 CLEAN = {"passed": "passed", "xfailed": "passed", "xpassed": "passed", "failed": "failed", "error": "failed"}
 MEMORY = 4 << 30
+INVALID_ONE_IN = 20  # beside so many cells one mutant that is said to be invalid
 OFF = ("killmatrix", "cacheprovider", "randomly")
 
 
@@ -67,6 +69,7 @@ class Verdict:
     kills: int = 0
     mutants: int = 0
     unobserved: int = 0
+    invalid: int = 0
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     kinds: Counter[str] = field(default_factory=Counter)
@@ -93,6 +96,17 @@ def choose(report: dict[str, Any], number: int, seed: int) -> list[Sample]:
             rare += [sample for sample in pool if kind(sample) and sample not in rare][: max(1, share // 8)]
         chosen += (rare + [sample for sample in pool if sample not in rare])[:share]
     return chosen
+
+
+def choose_invalid(report: dict[str, Any], number: int, seed: int) -> list[dict[str, Any]]:
+    """Mutants that are said to be no program, those that cannot be imported first."""
+    pool = [mutant for mutant in report["mutants"] if mutant["status"] == "invalid"]
+    random.Random(seed).shuffle(pool)
+    return sorted(pool, key=lambda mutant: not _says_import(mutant))[:number]
+
+
+def _says_import(mutant: dict[str, Any]) -> bool:
+    return "cannot be imported" in (mutant["reason"] or "")
 
 
 def _is_static(sample: Sample) -> bool:
@@ -181,6 +195,9 @@ class Verifier:
                     verdict.notes += part.notes
                     verdict.kinds += part.kinds
             verdict.mutants = len(groups)
+            for mutant in choose_invalid(self.report, max(3, number // INVALID_ONE_IN), seed):
+                verdict.invalid += 1
+                verdict.problems += self._check_invalid(mutant, self.scratch / "invalid")
         return verdict
 
     def _list_tests(self, verdict: Verdict) -> None:
@@ -243,6 +260,23 @@ class Verifier:
                 part.problems.append(f"{mutant['key']}: plain pytest imported {truth.foreign[0]}, not the mutated copy")
             part.unobserved += not truth.imported and truth.outcome in ("passed", "failed", "skipped")
         return part
+
+    def _check_invalid(self, mutant: dict[str, Any], slot: Path) -> list[str]:
+        """A mutant that cannot be compiled, or whose module plain pytest cannot import."""
+        copy = copy_project(self.project, slot)
+        target = copy / mutant["path"]
+        mutated = splice(target.read_bytes(), mutant)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                compile(mutated, str(target), "exec")
+        except (SyntaxError, ValueError):
+            return []
+        target.write_bytes(mutated)
+        got = self._pytest(copy, mutant["path"], None, ["--collect-only", "-q"], limit=10 + 20 * self.startup)
+        if isinstance(got, str) or not got["imported"]:
+            return []
+        return [f"{mutant['key']}: said to be invalid ({mutant['reason']}), but plain pytest imports it"]
 
     def _agree(self, sample: Sample, truth: Truth) -> bool:
         outcome = sample.cell["outcome"]
