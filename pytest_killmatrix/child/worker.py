@@ -20,12 +20,12 @@ from pytest_killmatrix.activation.swap import LiveFunctions
 from pytest_killmatrix.child import hygiene, lean, reloading
 from pytest_killmatrix.child.expectations import Expectations
 from pytest_killmatrix.child.lean import LeanRunner
-from pytest_killmatrix.child.recollect import identities
+from pytest_killmatrix.child.recollect import Identity, identities
 from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID, OBSTACLE, REACH, UNOBSERVED
 from pytest_killmatrix.child.running import FullRunner, SessionEnded
 from pytest_killmatrix.child.verdict import Judge, Verdict, first_line
 from pytest_killmatrix.executor.protocol import Purpose, Task
-from pytest_killmatrix.executor.slots import Slot
+from pytest_killmatrix.executor.slots import COLLECTING, Slot
 from pytest_killmatrix.model import Outcome, Phase
 
 
@@ -55,7 +55,7 @@ class Workshop:
         self.temporary = temporary
         hygiene.detach(self.config)
         hygiene.settle_hypothesis(session.items)
-        self.identities = identities(session.items)
+        self.identities: Sequence[Identity] = identities(session.items)
         self.restore_random = hygiene.random_state()
         self.live = LiveFunctions(files)
         expectations = Expectations()
@@ -98,7 +98,7 @@ class Workshop:
                 slot.write((OBSTACLE, task.id, obstacle))
                 return
             if task.recollect or task.reload:
-                slot.begin(-1)
+                slot.begin(COLLECTING)
                 if task.reload and (why := reloading.start(task.reload, task.own, task.splice)):
                     slot.write((INVALID, task.id, why))
                     return

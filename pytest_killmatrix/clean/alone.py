@@ -17,12 +17,13 @@ from pytest_killmatrix.model import Excluded, Outcome, Test
 _PROOFS: Final = 4  # further runs alone that must pass before a failure is put down to the tests beside it
 
 
-def reach_of(files: Sequence[str], directory: Path) -> Reach:
-    """A tracer over these files, warmed up before children fork with it; ``directory`` takes what those start find."""
+def reach_of(files: Sequence[str], directory: Path, *, warm: bool = True) -> Reach:
+    """A tracer over these files, ``warm`` where children fork with it; ``directory`` takes what tests start finds."""
     from pytest_killmatrix.clean.tracing import Recorder
 
     recorder = Recorder(files, None)
-    recorder.warm()
+    if warm:
+        recorder.warm()
     recorder.follow_forks(directory)
 
     def start(test: int) -> None:

@@ -9,14 +9,14 @@ import signal
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID, OBSTACLE, REACH
 from pytest_killmatrix.executor.protocol import Connection, Exited, Started, Task
-from pytest_killmatrix.executor.slots import Slot
-from pytest_killmatrix.executor.zygote import BRANCH, KILL, RUN, STOP
+from pytest_killmatrix.executor.server import BRANCH, KILL, RUN, STOP
+from pytest_killmatrix.executor.slots import COLLECTING, PREPARING, Slot
 from pytest_killmatrix.model import Outcome, Phase
 
 _TICK: Final = 0.02
@@ -97,7 +97,7 @@ class PoolBroken(Exception):
 class Pool:
     """Runs tasks in the children of one zygote; ``run`` gives each task's result as soon as it is complete."""
 
-    def __init__(self, control: socket.socket, slots: list[Slot], limits: Limits) -> None:
+    def __init__(self, control: socket.socket, slots: Sequence[Slot], limits: Limits, memory_base: int = 0) -> None:
         self._connection = Connection(control)
         self._slots = slots
         self.limits = limits
@@ -105,8 +105,7 @@ class Pool:
         self._queue: deque[_Running] = deque()
         self.zygote: int = 0
         self.zygote_cpu = 0.0
-        self._page = os.sysconf("SC_PAGE_SIZE")
-        self._memory_base = 0
+        self._memory_base = memory_base
 
     def run(
         self, tasks: Iterable[Task], width: int | None = None, tick: Callable[[], None] = lambda: None
@@ -240,9 +239,9 @@ class Pool:
             self._send((KILL, slot))
             return
         if self.limits.memory and running.pid:
-            used = self._resident(running.pid)
+            used = resident(running.pid)
             if not self._memory_base:
-                self._memory_base = self._resident(self.zygote)
+                self._memory_base = resident(self.zygote)
             if used - self._memory_base > self.limits.memory:
                 running.killed = "memory"
                 self._send((KILL, slot))
@@ -265,13 +264,6 @@ class Pool:
             return max(_SHRUNK_FACTOR * self.limits.clean(test), _SHRUNK_FLOOR)
         return self.limits.budget(test)
 
-    def _resident(self, pid: int) -> int:
-        try:
-            with open(f"/proc/{pid}/statm", "rb") as file:
-                return int(file.read().split()[1]) * self._page
-        except (OSError, IndexError):
-            return 0
-
     def _after_death(self, running: _Running, slot: int) -> Task | None:
         """Book what a death means; the tests that are still to run, if any."""
         self._read(running, slot)
@@ -281,10 +273,13 @@ class Pool:
             return None
         result, task = running.result, running.task
         done = {found.test for found in result.found}
+        if current is not None and current[0] == PREPARING:
+            result.fault = f"a fresh interpreter did not come to its tests ({running.killed or 'exit status 0'})"
+            return None
         if current is not None and current[0] not in done:
             test, started = current
             seconds = time.monotonic() - started
-            if test < 0:
+            if test == COLLECTING:
                 return self._collection_died(running, seconds)
             for lost in {test} & set(task.tests) | task.dependents(test):
                 if lost not in done:
@@ -328,6 +323,15 @@ class Pool:
         reason = "memory" if running.killed == "memory" else None
         message = "used too much memory" if reason else f"the process died ({running.killed or 'exit status 0'})"
         return Found(test, Outcome.CRASH, phase, None, message, None, seconds, (), True, True, slot_child, reason)
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process uses; 0 where unknown."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
 
 
 def _schedule(pid: int) -> tuple[float, float]:

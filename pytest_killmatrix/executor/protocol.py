@@ -52,7 +52,8 @@ class Task:
     ``recollect`` names test files (relative to rootdir) to collect again once the mutant is live, ``recollected`` the
     tests of theirs. ``reload`` names modules to drop before that and to import again, ``own`` those among them that are
     the mutated file: where these cannot be imported, there is nothing to judge. With ``anew`` the child starts over as
-    a fresh interpreter, and nothing has to be dropped.
+    a fresh interpreter, and nothing has to be dropped. ``narrow`` says
+    that a fresh interpreter need not collect the test files of which no test is to run.
     """
 
     id: int
@@ -69,6 +70,7 @@ class Task:
     reach: bool = False
     marked: bool = False  # a noop: every function carries a mark, as mutants do
     lean: bool = False
+    narrow: bool = True
 
     def order(self) -> list[int]:
         """Every test to run, in order: that of collection, or as given where no test needs another."""
