@@ -246,6 +246,7 @@ class Maker:
             self.hashes,
             self._ids,
             self.needs,
+            self.ways,
             self.narrator.tick,
         )
         beside = [index for index in usable if index not in self.unsafe]
@@ -269,7 +270,9 @@ class Maker:
         if result.excluded or result.not_twice or result.not_reloadable:
             self._plan()
             if result.not_reloadable:  # the other way has to prove itself too
-                self.refusals.update(controls.static_again(beside, self.plan, result.not_reloadable))
+                controls.ways = self.ways
+                self.refusals.update(controls.again(beside, self.plan, result.not_reloadable, self.file_tests))
+                self.not_twice = result.not_twice
                 self.cpu["confirm"] += result.cpu
                 self._plan()
             for planned in self.plan:

@@ -102,10 +102,10 @@ class Subjects:
         frozenset()
     )  # tests that look at code objects: what they say under a swap is not the truth
 
-    def splice(self, mutant: Mutant) -> Splice:
+    def splice(self, mutant: Mutant, *, marked: bool) -> Splice:
         """The mutant as a change to its file's bytes."""
         text = mutant.replacement.encode(self.encodings[mutant.path])
-        return Splice(self.paths[mutant.path], mutant.start, mutant.end, text, self.hashes[mutant.path])
+        return Splice(self.paths[mutant.path], mutant.start, mutant.end, text, self.hashes[mutant.path], marked)
 
 
 class Matrix:
@@ -185,11 +185,11 @@ class Matrix:
             tests,
             needs,
             ()
-            if reload is not None
+            if reload is not None or planned.anew
             else tuple(
                 Swap(path, code.line, code.original, code.marked if marked else code.plain) for code in build.codes
             ),
-            subjects.splice(mutant),
+            subjects.splice(mutant, marked=marked),
             files,
             tuple(test for test in tests if test in recollected),
             reload.modules if reload is not None else (),

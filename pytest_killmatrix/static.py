@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pytest_killmatrix.importers import ImportGraph, Reload
 from pytest_killmatrix.model import Test
+from pytest_killmatrix.options import SUBPROCESS
 from pytest_killmatrix.plan import StaticWay
 from pytest_killmatrix.prepared import Prepared, is_python_test
 from pytest_killmatrix.reach import ReachMap
@@ -22,6 +23,7 @@ class StaticWays:
         """``mode`` is the value of ``--kill-matrix-static``."""
         self._prepared = prepared
         self._mode = mode
+        self._fresh = prepared.settings.executor == SUBPROCESS
         self._places = {item.nodeid.split("::", 1)[0]: "" for item in prepared.items}
         self._test_files: set[str] = set()
         for item in prepared.items if mode != "skip" else ():
@@ -44,9 +46,13 @@ class StaticWays:
 
         ``refusals`` says how many of these ways the controls have found to change what tests say.
         """
-        if self._mode == "skip":
+        if self._mode == "skip" and not self._fresh:
             return StaticWay(Reload((), (), frozenset(), ()), (), (), skip=True)
         reload = self._imports().reload(path)
+        ours = all(self._imports().takes_our_source(name) for name in reload.own)
+        live = self._fresh and ours and not refusals.get(path, 0)
+        if self._mode == "skip":
+            return StaticWay(reload, (), (), skip=True, anew=True, live=live)
         recollect = tuple(sorted(name for name, place in self._places.items() if place in reload.files))
         modules = tuple(
             name
@@ -57,10 +63,10 @@ class StaticWays:
         if self._mode == "reach":
             everyone = sorted({test for file in recollect for test in file_tests.get(file, ())} & reach.tests_of(path))
         obstacle = None if reload.own else "no module of this project: a pytest plugin, or loaded in another way"
-        if not all(self._imports().takes_our_source(name) for name in reload.own):
+        if not ours:
             obstacle = "its module is loaded by another loader than Python's own"
         loose = any(self._imports().leaves_traces(name) for name in modules)
-        step = (1 if reload.holders or loose else 0) + refusals.get(path, 0)
+        step = (1 if reload.holders or loose or self._fresh else 0) + refusals.get(path, 0)
         if step > 1:
             obstacle = "its tests differ in a fresh interpreter too"
         return StaticWay(
@@ -69,6 +75,7 @@ class StaticWays:
             everyone,
             obstacle,
             anew=step == 1,
+            live=live,
         )
 
     def _imports(self) -> ImportGraph:

@@ -158,9 +158,10 @@ def main() -> None:
     failures: list[str] = []
     if task.anew and task.splice is not None:
         splice = task.splice
-        failures = reloading.note_failure(splice.path)
+        if task.own:
+            failures = reloading.note_failure(splice.path)
         place = (splice.path, splice.start, splice.end, splice.text, splice.sha256)
-        install_mutant(*place, slot.memory.__setitem__, marking)
+        install_mutant(*place, slot.memory.__setitem__, marking if splice.marked else None)
         interpreter.announce(interpreter.mutant(*place, anew.slots[order.slot]))
     sys.argv = ["pytest", *anew.arguments]
     plugin = _OneTask(anew, order, slot, failures)

@@ -117,7 +117,7 @@ class Workshop:
         if task.splice is not None:
             splice = task.splice
             place = (splice.path, splice.start, splice.end, splice.text, splice.sha256)
-            install_mutant(*place, slot.memory.__setitem__, marking)
+            install_mutant(*place, slot.memory.__setitem__, marking if splice.marked else None)
             interpreter.announce(interpreter.mutant(*place, str(slot.path)))
         mark = slot.memory.__setitem__
         if task.purpose is Purpose.NOOP:

@@ -69,6 +69,7 @@ class CleanRuns:
             self.settings.memory,
         )
         self.pool = self.executor.pool(limits)
+        self.pool.narrow = not self.executor.collecting  # unless runs alone show that less will do
         alone = self._alone(limits) if self.settings.alone else AloneResult()
         for others in (read_children(self.executor.temporary), read_forks(self.executor.temporary)):
             self._add_reach(others)
@@ -141,7 +142,9 @@ class CleanRuns:
             self._ids,
             self.narrator.tick,
             self.narrator.advance,
+            collecting=self.executor.collecting,
         )
+        self.pool.narrow = reach_pool.narrow
         reach_pool.stop()
         self.cpu += result.cpu + reach_pool.zygote_cpu
         for test, path, arcs in result.reach:

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from pytest_killmatrix.clean.observer import FILES
 from pytest_killmatrix.executor.pool import Limits, Pool
@@ -17,8 +18,12 @@ LAST_WORDS = "last-words"  # of a process of ours that could not begin
 
 
 class Executor(abc.ABC):
-    """Makes children; ``temporary`` is the run's directory, there from ``begin`` on."""
+    """Makes children; ``temporary`` is the run's directory, there from ``begin`` on.
 
+    ``collecting`` says whether every child collects the session itself.
+    """
+
+    collecting: ClassVar[bool] = False
     temporary: Path
     slots: Sequence[Slot] = ()
 

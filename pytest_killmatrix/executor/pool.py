@@ -95,7 +95,10 @@ class PoolBroken(Exception):
 
 
 class Pool:
-    """Runs tasks in the children of one zygote; ``run`` gives each task's result as soon as it is complete."""
+    """Runs tasks in the children of one server; ``run`` gives each task's result as soon as it is complete.
+
+    ``narrow`` says whether children that are fresh interpreters collect only the test files that they run.
+    """
 
     def __init__(self, control: socket.socket, slots: Sequence[Slot], limits: Limits, memory_base: int = 0) -> None:
         self._connection = Connection(control)
@@ -106,6 +109,7 @@ class Pool:
         self.zygote: int = 0
         self.zygote_cpu = 0.0
         self._memory_base = memory_base
+        self.narrow = True
 
     def run(
         self, tasks: Iterable[Task], width: int | None = None, tick: Callable[[], None] = lambda: None
@@ -126,7 +130,7 @@ class Pool:
                 slot = free.popleft()
                 self._running[slot] = running
                 running.result.children += 1
-                self._send((RUN, slot, running.task))
+                self._send((RUN, slot, replace(running.task, narrow=self.narrow)))
             if not self._running:
                 return
             for slot in self._wait():

@@ -24,13 +24,17 @@ class Purpose(str, enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """A mutant as bytes: what stands in the file at ``path`` from ``start`` to ``end`` becomes ``text``."""
+    """A mutant as bytes: what stands in the file at ``path`` from ``start`` to ``end`` becomes ``text``.
+
+    Without ``marked`` it says nothing of whether it was run.
+    """
 
     path: str
     start: int
     end: int
     text: bytes
     sha256: str
+    marked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
