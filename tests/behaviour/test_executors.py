@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import pytest
-from projects import Case, Project
+from projects import Case, Project, Run
 
 FORK: Final = "--kill-matrix-executor=fork"
 SUBPROCESS: Final = "--kill-matrix-executor=subprocess"
@@ -73,3 +74,176 @@ def test_an_unknown_executor(small: Project) -> None:
     ran = small.run("--kill-matrix-executor=dask")
     ran.lines.fnmatch_lines(["*--kill-matrix-executor=dask: choose one of auto, fork, subprocess*"])
     assert ran.status == 4
+
+
+# -- the same cells ----------------------------------------------------------------------------------------------------
+
+PROJECT: Final = {
+    "shop/__init__.py": "",
+    "shop/code.py": """\
+        import os, signal, time
+
+        RATE = 3
+
+        def add(a, b):
+            return a + b
+
+        def cases():
+            return [1, 2]
+
+        def loop(n):
+            while n > 0:
+                n = n - 1
+            return n
+
+        def die(n):
+            return n * 2
+
+        def crash(n):
+            return n * 3
+
+        def start():
+            return {"open": True}
+
+        def cached(n, _known={}):
+            return _known.setdefault(n, n + 10)
+
+        def unreached(n):
+            return n or 1 + 1
+
+        class Cart:
+            def total(self, prices):
+                return sum(prices) * RATE
+
+            @property
+            def empty(self):
+                return not self.__dict__
+        """,
+    "shop/late.py": "def late():\n    return 'late'\n",
+    "conftest.py": """\
+        import pytest
+        from shop import code
+
+        @pytest.fixture(scope="session")
+        def service():
+            return code.start()
+
+        @pytest.fixture(scope="module")
+        def base():
+            return code.add(1, 1)
+        """,
+    "tests/test_first.py": """\
+        import pytest
+        from shop import code
+
+        @pytest.mark.parametrize("n", code.cases())
+        def test_cases(n):
+            assert code.add(n, 1) == n + 1
+
+        class TestCart:
+            def test_total(self):
+                assert code.Cart().total([1, 2]) == 9
+
+            def test_empty(self):
+                assert code.Cart().empty
+
+        def test_loop():
+            assert code.loop(2) == 0
+
+        def test_die():
+            assert code.die(2) == 4
+
+        def test_crash():
+            assert code.crash(2) == 6
+
+        def test_service(service):
+            assert service["open"]
+
+        def test_base(base):
+            assert base == 2
+
+        def test_late():
+            from shop.late import late
+            assert late() == "late"
+        """,
+    "tests/test_second.py": """\
+        import unittest
+        from shop import code
+
+        SEEN = []
+
+        def test_warm():
+            SEEN.append(code.cached(1))
+
+        def test_ordered():
+            assert SEEN == [11] and code.cached(1) == 11
+
+        def test_unreached():
+            assert code.unreached(1) == 1
+
+        class TestOld(unittest.TestCase):
+            def test_rate(self):
+                self.assertEqual(code.RATE, 3)
+        """,
+}
+CASES: Final = [
+    Case("add", "return a + b", "return a - b", "shop/code.py"),
+    Case("fewer", "return [1, 2]", "return [1]", "shop/code.py"),
+    Case("other", "[1, 2]", "[3, 4]", "shop/code.py"),
+    Case("endless", "n = n - 1", "pass", "shop/code.py"),
+    Case("exit", "return n * 2", "os._exit(0)", "shop/code.py"),
+    Case("signal", "return n * 3", "os.kill(os.getpid(), signal.SIGSEGV)", "shop/code.py"),
+    Case("wide", '{"open": True}', '{"open": False}', "shop/code.py"),
+    Case("broken", 'return {"open": True}', "raise KeyError('no')", "shop/code.py"),
+    Case("cached", "n + 10", "n + 11", "shop/code.py"),
+    Case("unreached", "1 + 1", "1 - 1", "shop/code.py"),
+    Case("method", "sum(prices) * RATE", "sum(prices) + RATE", "shop/code.py"),
+    Case("property", "not self.__dict__", "self.__dict__", "shop/code.py"),
+    Case("static", "RATE = 3", "RATE = 4", "shop/code.py"),
+    Case("invalid", "RATE = 3", "RATE = 3 / 0", "shop/code.py"),
+    Case("late", "return 'late'", "return 'early'", "shop/late.py"),
+    Case("silent", "return 'late'", "return 'late'.lower()", "shop/late.py"),
+]
+
+
+@pytest.fixture(scope="module")
+def both(new_project: Callable[[], Project]) -> dict[str, Run]:
+    return {
+        choice: new_project().write(PROJECT).cases(CASES).run(choice, "--kill-matrix-timeout=5:0.6")
+        for choice in (FORK, SUBPROCESS)
+    }
+
+
+def test_the_same_statuses(both: dict[str, Run]) -> None:
+    assert both[SUBPROCESS].statuses() == both[FORK].statuses() == {
+        "add": "killed", "fewer": "survived", "other": "survived", "endless": "timeout", "exit": "crashed",
+        "signal": "crashed", "wide": "killed", "broken": "crashed", "cached": "killed", "unreached": "no_coverage",
+        "method": "killed", "property": "killed", "static": "killed", "invalid": "invalid", "late": "killed",
+        "silent": "survived",
+    }  # fmt: skip
+
+
+def test_the_same_cells(both: dict[str, Run]) -> None:
+    def told(run: Run) -> dict[tuple[str, str], tuple[object, ...]]:
+        cells = run.cells()
+        return {
+            key: tuple(None if "did not end" in str(part) else part for part in cell) for key, cell in cells.items()
+        }
+
+    assert told(both[SUBPROCESS]) == told(both[FORK])
+
+
+def test_the_same_tests_and_reach(both: dict[str, Run]) -> None:
+    def told(run: Run) -> dict[str, object]:
+        tests = {test["nodeid"]: (test["excluded"], test["parallel_safe"]) for test in run.data["tests"]}
+        return tests | {mutant["key"]: mutant["reached_by"] for mutant in run.data["mutants"]}
+
+    assert told(both[SUBPROCESS]) == told(both[FORK])
+    assert both[FORK].test("test_ordered")["excluded"] is None
+
+
+def test_every_route_was_controlled(both: dict[str, Run]) -> None:
+    assert both[SUBPROCESS].data["run"]["controls"] == {
+        "noop_kills": [],
+        "routes": {"swap": "ok", "static": "ok", "collection": "ok", "subprocess": "ok"},
+    }
