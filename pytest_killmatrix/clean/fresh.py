@@ -23,11 +23,12 @@ from pytest_killmatrix.options import OBSERVED
 
 @dataclass(slots=True)
 class FreshSpec:
-    """What to run: pytest's arguments, the order of items, the files whose execution is measured (absolute)."""
+    """What to run: pytest's arguments, the items by identity and by node id, the files that are measured (absolute)."""
 
     sys_path: list[str]
     arguments: list[str]
     order: list[Identity]
+    names: list[str]
     files: list[str]
     directory: str
     run_tests: bool
@@ -84,7 +85,7 @@ def main() -> None:
         recorder.switch(context)
         (directory / CONTEXT).write_text(context, encoding="utf-8")
 
-    observer = Observer(spec.order, switch)
+    observer = Observer(spec.order, spec.names, switch)
     recorder.start()
     switch(IMPORT)
     interpreter.announce(interpreter.reach(str(directory / FILES), str(directory), None))

@@ -114,6 +114,7 @@ class CleanRuns:
             prepared.sys_path,
             rerun.arguments(prepared.config),
             prepared.identities,
+            [item.nodeid for item in prepared.items],
             [str(path) for path in prepared.targets.files.values()],
             str(self.executor.temporary),
             run_tests,

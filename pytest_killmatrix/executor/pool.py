@@ -154,6 +154,7 @@ class Pool:
 
     def stop(self) -> None:
         """End the zygote and its children; what it used is noted."""
+        obeyed = False
         for slot in list(self._running):
             with contextlib.suppress(PoolBroken):
                 self._send((KILL, slot))
@@ -168,12 +169,16 @@ class Pool:
                     break
                 for message in messages:
                     if isinstance(message, tuple) and message[0] == STOP:
-                        _, self.zygote_cpu = message
+                        (_, self.zygote_cpu), obeyed = message, True
         except PoolBroken:
             pass
         if self._running and self.zygote:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.zygote, signal.SIGKILL)
+        for running in self._running.values():
+            if not obeyed and running.pid:  # nobody else is left to end them
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(running.pid, signal.SIGKILL)
         self._connection.socket.close()
 
     # -- what happens ----------------------------------------------------------------------------------------------

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -247,3 +252,132 @@ def test_every_route_was_controlled(both: dict[str, Run]) -> None:
         "noop_kills": [],
         "routes": {"swap": "ok", "static": "ok", "collection": "ok", "subprocess": "ok"},
     }
+
+
+# -- what only fresh interpreters can do -------------------------------------------------------------------------------
+
+
+def test_a_thread_that_was_started_at_import_runs_the_mutant(project: Project) -> None:
+    project.write({
+        "shop.py": """\
+            import queue, threading
+            ASKED, ANSWERED = queue.Queue(), queue.Queue()
+            def serve():
+                while True:
+                    ANSWERED.put(ASKED.get() + 1)
+            def ask(n):
+                ASKED.put(n)
+                return ANSWERED.get(timeout=5)
+            """,
+        "conftest.py": """\
+            import threading, shop
+            threading.Thread(target=shop.serve, daemon=True).start()
+            """,
+        "test_shop.py": "import shop\ndef test_ask(): assert shop.ask(1) == 2\n",
+    })  # fmt: skip
+    project.cases([Case("serve", "+ 1", "- 1", "shop.py"), Case("ask", "ASKED.put(n)", "ASKED.put(-n)", "shop.py")])
+    ran = project.run()
+    assert ran.statuses() == {"serve": "killed", "ask": "killed"}
+    assert ran.outcomes("serve") == {"test_ask": "assertion"}
+
+
+def test_a_test_that_needs_the_import_of_another_test_file(project: Project) -> None:
+    project.write({
+        "shop.py": "REGISTRY = {}\ndef value():\n    return REGISTRY['one'] + 1\n",
+        "test_a.py": "import shop\nshop.REGISTRY['one'] = 1\ndef test_a(): pass\n",
+        "test_b.py": "import shop\ndef test_b(): assert shop.value() == 2\n",
+    }).cases([Case("value", "+ 1", "+ 2", "shop.py")])  # fmt: skip
+    for words in ([], ["--kill-matrix-no-alone"]):
+        ran = project.run(SUBPROCESS, *words)
+        assert ran.test("test_b")["excluded"] is None
+        assert ran.outcomes("value") == {"test_b": "assertion"}
+
+
+def test_parameters_in_the_order_of_another_hash_seed(project: Project) -> None:
+    project.write({
+        "shop.py": "def double(n):\n    if n == 'two':\n        return 4\n    return 2\n",
+        "test_shop.py": """\
+            import pytest, shop
+            @pytest.mark.parametrize("n", {"one", "two", "three", "four", "five", "six", "seven", "eight"})
+            def test_double(n):
+                assert shop.double(n) == (4 if n == "two" else 2)
+            """,
+    })  # fmt: skip
+    project.cases([Case("two", "return 4", "return 5", "shop.py")])
+    for choice in (FORK, SUBPROCESS):  # no seed is set: every interpreter draws its own, but for those of one run
+        assert project.run(choice).outcomes("two") == {"test_double[two]": "assertion"}
+
+
+def test_memory_is_limited(project: Project) -> None:
+    project.write({
+        "shop.py": "import time\ndef value():\n    return 'x' * 10\n",
+        "test_shop.py": """\
+            import shop, time
+            def test_value():
+                kept = shop.value()
+                time.sleep(20 if len(kept) > 10 else 0)
+            """,
+    }).cases([Case("huge", "'x' * 10", "'x' * (200 << 20)", "shop.py")])  # fmt: skip
+    ran = project.run(SUBPROCESS, "--kill-matrix-memory=100")
+    assert (ran.cell("huge")["outcome"], ran.cell("huge")["reason"]) == ("crash", "memory")
+
+
+# -- nothing left ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def slow(project: Project) -> Project:
+    project.write({
+        "shop.py": "import subprocess, sys, time\ndef value():\n    return 1\n",
+        "test_shop.py": "import shop\ndef test_value(): assert shop.value() == 1\n",
+    })  # fmt: skip
+    sleeper = "subprocess.run([sys.executable, '-c', 'import time; open(\"MARK\", \"w\"); time.sleep(60)'])"
+    mark = str(project.outside / "mark")
+    return project.cases([Case("sleep", "return 1", f"return {sleeper.replace('MARK', mark)}", "shop.py")])
+
+
+def wait_for(true: Callable[[], bool], seconds: float = 90) -> None:
+    deadline = time.monotonic() + seconds
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def in_the_mutant(project: Project) -> subprocess.Popen[bytes]:
+    """A run whose test under the mutant has started an interpreter of its own."""
+    process = project.start(project.command(SUBPROCESS, "--kill-matrix-timeout=10:60"))
+    wait_for((project.outside / "mark").exists)
+    assert process.poll() is None, (project.outside / "screen").read_text()
+    return process
+
+
+def test_ctrl_c(slow: Project) -> None:
+    process = in_the_mutant(slow)
+    process.send_signal(signal.SIGINT)
+    ran = slow.finish(process, 30)
+    assert (ran.status, ran.left) == (2, []), ran.screen
+    ran.lines.fnmatch_lines(["*interrupted*same command*"])
+
+
+def test_the_controller_is_killed(slow: Project) -> None:
+    process = in_the_mutant(slow)
+    process.kill()
+    process.wait(10)
+    wait_for(lambda: not slow.left(), 15)
+    assert slow.left() == []
+    assert list(slow.temporary.iterdir()) == []
+
+
+def test_the_spawner_is_killed(slow: Project) -> None:
+    process = in_the_mutant(slow)
+    for number in slow.processes():
+        if "executor.spawner" in Path(f"/proc/{number}/cmdline").read_text():
+            os.kill(number, signal.SIGKILL)
+    ran = slow.finish(process, 30)
+    assert ran.status == 3, ran.screen
+    ran.lines.fnmatch_lines(["*is gone*what was finished is kept*"])
+    assert ran.left == []
+
+
+def test_a_timeout_ends_what_the_test_started(slow: Project) -> None:
+    ran = slow.run(SUBPROCESS, "--kill-matrix-timeout=10:1")
+    assert ran.statuses() == {"sleep": "timeout"}
