@@ -20,7 +20,7 @@ from pytest_killmatrix.activation.swap import LiveFunctions
 from pytest_killmatrix.child import hygiene, lean, reloading
 from pytest_killmatrix.child.expectations import Expectations
 from pytest_killmatrix.child.lean import LeanRunner
-from pytest_killmatrix.child.recollect import Identity, identities
+from pytest_killmatrix.child.recollect import Identity, SameDirectories, identities
 from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID, OBSTACLE, REACH, UNOBSERVED
 from pytest_killmatrix.child.running import FullRunner, SessionEnded
 from pytest_killmatrix.child.verdict import Judge, Verdict, first_line
@@ -198,14 +198,17 @@ class Workshop:
             if getattr(module, "__file__", None) in files and getattr(module, "__name__", "") not in task.reload:
                 sys.modules.pop(getattr(module, "__name__", ""), None)
         errors = CollectErrors()
-        self.config.pluginmanager.register(errors, "killmatrix-collect-errors")
+        watching = (errors, SameDirectories(self.session.items))
+        for plugin in watching:
+            self.config.pluginmanager.register(plugin)
         try:
             collected = self.session.perform_collect([str(path) for path in files])
         except (SystemExit, KeyboardInterrupt, pytest.exit.Exception) as error:
             died = Verdict(Outcome.CRASH, Phase.COLLECT, type(error).__name__, first_line(error))
             return self._replace(files, {}, dict.fromkeys(task.recollect, died))
         finally:
-            self.config.pluginmanager.unregister(errors)
+            for plugin in watching:
+                self.config.pluginmanager.unregister(plugin)
         items = [item for item in collected if isinstance(item, pytest.Item)]
         hygiene.settle_hypothesis(items)
         return self._replace(files, dict(zip(identities(items), items, strict=True)), errors.verdicts)

@@ -95,7 +95,7 @@ class Server:
     def _reap(self, children: dict[int, int], connection: Connection) -> None:
         for pid in list(children):
             try:
-                if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                if not _ended(pid):
                     continue
             except ChildProcessError:
                 continue
@@ -103,6 +103,11 @@ class Server:
             _, status, usage = os.wait4(pid, 0)
             slot = children.pop(pid)
             connection.send(Exited(slot, status, usage.ru_utime + usage.ru_stime))
+
+
+def _ended(pid: int) -> bool:
+    """Whether a child has ended; it stays a zombie."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _kill_group(pid: int) -> None:

@@ -15,6 +15,10 @@ from projects import Case, Project, Run
 
 FORK: Final = "--kill-matrix-executor=fork"
 SUBPROCESS: Final = "--kill-matrix-executor=subprocess"
+#: every plugin costs every fresh interpreter its import
+BARE: Final = [
+    word for name in ("asyncio", "hypothesispytest", "pytest_cov", "timeout", "xdist") for word in ("-p", f"no:{name}")
+]
 NOTE: Final = "every mutant ran in a fresh interpreter"
 
 
@@ -43,7 +47,7 @@ OBSTACLES: Final = {
 @pytest.mark.parametrize("name", OBSTACLES)
 def test_what_cannot_be_forked_gets_fresh_interpreters_and_the_report_says_why(small: Project, name: str) -> None:
     conftest, why = OBSTACLES[name]
-    ran = small.write({"conftest.py": conftest}).run()
+    ran = small.write({"conftest.py": conftest}).run(*BARE)
     ran.lines.fnmatch_lines([f"*{NOTE}: {why}*"])
     assert ran.outcomes("value") == {"test_value": "assertion"}
     routes = ran.data["run"]["controls"]["routes"]
@@ -125,7 +129,7 @@ PROJECT: Final = {
                 return not self.__dict__
         """,
     "shop/late.py": "def late():\n    return 'late'\n",
-    "conftest.py": """\
+    "tests/conftest.py": """\
         import pytest
         from shop import code
 
@@ -214,7 +218,7 @@ CASES: Final = [
 @pytest.fixture(scope="module")
 def both(new_project: Callable[[], Project]) -> dict[str, Run]:
     return {
-        choice: new_project().write(PROJECT).cases(CASES).run(choice, "--kill-matrix-timeout=5:0.6")
+        choice: new_project().write(PROJECT).cases(CASES).run(choice, *BARE, "--kill-matrix-timeout=5:0.6", timeout=600)
         for choice in (FORK, SUBPROCESS)
     }
 
@@ -276,7 +280,7 @@ def test_a_thread_that_was_started_at_import_runs_the_mutant(project: Project) -
         "test_shop.py": "import shop\ndef test_ask(): assert shop.ask(1) == 2\n",
     })  # fmt: skip
     project.cases([Case("serve", "+ 1", "- 1", "shop.py"), Case("ask", "ASKED.put(n)", "ASKED.put(-n)", "shop.py")])
-    ran = project.run()
+    ran = project.run(*BARE)
     assert ran.statuses() == {"serve": "killed", "ask": "killed"}
     assert ran.outcomes("serve") == {"test_ask": "assertion"}
 
@@ -288,7 +292,7 @@ def test_a_test_that_needs_the_import_of_another_test_file(project: Project) -> 
         "test_b.py": "import shop\ndef test_b(): assert shop.value() == 2\n",
     }).cases([Case("value", "+ 1", "+ 2", "shop.py")])  # fmt: skip
     for words in ([], ["--kill-matrix-no-alone"]):
-        ran = project.run(SUBPROCESS, *words)
+        ran = project.run(SUBPROCESS, *BARE, *words)
         assert ran.test("test_b")["excluded"] is None
         assert ran.outcomes("value") == {"test_b": "assertion"}
 
@@ -305,7 +309,7 @@ def test_parameters_in_the_order_of_another_hash_seed(project: Project) -> None:
     })  # fmt: skip
     project.cases([Case("two", "return 4", "return 5", "shop.py")])
     for choice in (FORK, SUBPROCESS):  # no seed is set: every interpreter draws its own, but for those of one run
-        assert project.run(choice).outcomes("two") == {"test_double[two]": "assertion"}
+        assert project.run(choice, *BARE).outcomes("two") == {"test_double[two]": "assertion"}
 
 
 def test_memory_is_limited(project: Project) -> None:
@@ -318,7 +322,7 @@ def test_memory_is_limited(project: Project) -> None:
                 time.sleep(20 if len(kept) > 10 else 0)
             """,
     }).cases([Case("huge", "'x' * 10", "'x' * (200 << 20)", "shop.py")])  # fmt: skip
-    ran = project.run(SUBPROCESS, "--kill-matrix-memory=100")
+    ran = project.run(SUBPROCESS, *BARE, "--kill-matrix-memory=100")
     assert (ran.cell("huge")["outcome"], ran.cell("huge")["reason"]) == ("crash", "memory")
 
 
@@ -344,7 +348,7 @@ def wait_for(true: Callable[[], bool], seconds: float = 90) -> None:
 
 def in_the_mutant(project: Project) -> subprocess.Popen[bytes]:
     """A run whose test under the mutant has started an interpreter of its own."""
-    process = project.start(project.command(SUBPROCESS, "--kill-matrix-timeout=10:60"))
+    process = project.start(project.command(SUBPROCESS, *BARE, "--kill-matrix-timeout=10:60"))
     wait_for((project.outside / "mark").exists)
     assert process.poll() is None, (project.outside / "screen").read_text()
     return process
@@ -379,5 +383,5 @@ def test_the_spawner_is_killed(slow: Project) -> None:
 
 
 def test_a_timeout_ends_what_the_test_started(slow: Project) -> None:
-    ran = slow.run(SUBPROCESS, "--kill-matrix-timeout=10:1")
+    ran = slow.run(SUBPROCESS, *BARE, "--kill-matrix-timeout=10:1")
     assert ran.statuses() == {"sleep": "timeout"}
