@@ -151,7 +151,7 @@ def main() -> None:
     path.unlink()
     task = order.task
     slot = Slot.attach(Path(anew.slots[order.slot]))
-    slot.begin(COLLECTING if task.anew else PREPARING)
+    slot.begin(COLLECTING if task.anew and (task.own or task.recollect) else PREPARING)
     sys.path[:] = anew.sys_path
     forget_seed(anew.environ)
     random.seed(0)  # what imports draw, they draw in each of these interpreters alike

@@ -12,9 +12,8 @@ from typing import ClassVar
 
 from pytest_killmatrix.clean.observer import FILES
 from pytest_killmatrix.executor.pool import Limits, Pool
+from pytest_killmatrix.executor.server import LAST_WORDS
 from pytest_killmatrix.executor.slots import Slot
-
-LAST_WORDS = "last-words"  # of a process of ours that could not begin
 
 
 class Executor(abc.ABC):
@@ -43,7 +42,7 @@ class Executor(abc.ABC):
         """The pool whose children run tests alone and measure reach."""
 
     def last_words(self) -> str | None:
-        """Why the process that makes children could not begin, if it left word."""
+        """Why the process that makes children could not go on, if it left word."""
         path = self.temporary / LAST_WORDS
         return path.read_text(encoding="utf-8").split("\n", 1)[0] if path.exists() else None
 

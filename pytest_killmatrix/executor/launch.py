@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_killmatrix.executor.base import LAST_WORDS, Executor
+from pytest_killmatrix.executor.base import Executor
 from pytest_killmatrix.executor.pool import Limits, Pool
+from pytest_killmatrix.executor.server import LAST_WORDS
 from pytest_killmatrix.executor.slots import Slot
 from pytest_killmatrix.executor.zygote import Zygote
 from pytest_killmatrix.options import environment_at_start

@@ -25,6 +25,7 @@ _SHRUNK_FACTOR: Final = 3.0
 _SHRUNK_FLOOR: Final = 0.2
 _UNHURRIED: Final = 0.1  # seconds before which nobody looks what a test did with its time
 _MOST_PATIENCE: Final = 10.0  # times a budget by the clock, however busy the machine
+_PREPARED_WITHIN: Final = 60.0  # seconds for an interpreter that no mutant can have kept from its tests
 _BUSY: Final = 0.7  # of the budget on a processor: then it is a loop, and no wait for something that the load delays
 
 
@@ -187,7 +188,7 @@ class Pool:
         try:
             self._connection.send(message)
         except OSError as error:
-            raise PoolBroken("the process that forks the tests is gone") from error
+            raise PoolBroken("the process that makes the children is gone") from error
 
     def _wait(self) -> list[int]:
         """One tick: read the logs, look at clocks and memory, return the slots whose child has ended."""
@@ -196,7 +197,7 @@ class Pool:
         if ready:
             messages = self._connection.receive()
             if messages is None:
-                raise PoolBroken("the process that forks the tests is gone")
+                raise PoolBroken("the process that makes the children is gone")
             for message in messages:
                 if isinstance(message, Exited):
                     ended.append(message.slot)
@@ -267,7 +268,9 @@ class Pool:
         return max(wall - (waiting - running.used[1]), wall / _MOST_PATIENCE)
 
     def _budget(self, running: _Running, test: int) -> float:
-        if test < 0:
+        if test == PREPARING:
+            return max(self.limits.collect, _PREPARED_WITHIN)
+        if test == COLLECTING:
             return self.limits.collect
         if running.result.timeouts >= _PATIENT_TIMEOUTS:
             return max(_SHRUNK_FACTOR * self.limits.clean(test), _SHRUNK_FLOOR)

@@ -17,6 +17,7 @@ STOP: Final = "stop"
 KILL: Final = "kill"
 RUN: Final = "run"
 BRANCH: Final = "branch"
+LAST_WORDS: Final = "last-words"  # in the run's directory: why such a process could not go on
 _PARENT_CHECK: Final = 2.0  # seconds between looks whether the controller still lives
 
 

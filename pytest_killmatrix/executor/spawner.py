@@ -17,7 +17,7 @@ from typing import Final
 
 from pytest_killmatrix.executor.fresh import Start
 from pytest_killmatrix.executor.protocol import Task
-from pytest_killmatrix.executor.server import Server
+from pytest_killmatrix.executor.server import LAST_WORDS, Server
 
 START: Final = "start"  # in the run's directory: how interpreters are started
 CODE: Final = "import sys; sys.path.insert(0, sys.argv[4]); from pytest_killmatrix.executor.spawner import main; main()"
@@ -37,7 +37,11 @@ def main() -> None:
 
     def spawn(task: Task, slot: int) -> int:
         words = start.words(task, slot)
-        return os.posix_spawn(words[0], words, start.environ, setpgroup=0, setsigdef=_RESTORED)
+        try:
+            return os.posix_spawn(words[0], words, start.environ, setpgroup=0, setsigdef=_RESTORED)
+        except OSError as error:
+            (directory / LAST_WORDS).write_text(f"{words[0]}: {error.strerror}", encoding="utf-8")
+            raise
 
     Server(
         socket.socket(fileno=descriptor),
