@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import marshal
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any, Final
 from pytest_killmatrix.executor.pool import Found, Pool, TaskResult
 from pytest_killmatrix.executor.protocol import Purpose, Splice, Swap, Task
 from pytest_killmatrix.model import Build, Excluded, Mutant, Outcome, Route
-from pytest_killmatrix.plan import Planned
+from pytest_killmatrix.plan import Planned, StaticWay
 
 _LIFE_ATTEMPTS: Final = 10
 OK: Final = "ok"
@@ -46,6 +47,7 @@ class Controls:
         hashes: Mapping[str, str],
         task_ids: Iterator[int],
         needs: Mapping[int, tuple[int, ...]],
+        ways: Mapping[str, StaticWay],
         tick: Callable[[], None],
     ) -> None:
         self._pool = pool
@@ -56,6 +58,7 @@ class Controls:
         self._hashes = hashes
         self._ids = task_ids
         self._needs = tuple(needs.items())
+        self.ways = ways
         self._tick = tick
         self.result = ControlResult()
 
@@ -64,19 +67,13 @@ class Controls:
     ) -> None:
         """Noop on every route that is in use, then life."""
         swapped = [planned for planned in plan if planned.tests and planned.route is Route.SWAP]
-        collected = sorted(
-            {file for planned in plan if planned.route is Route.COLLECTION for file in planned.recollect}
-        )
         noop = self._noop_swaps()
         if swapped:
             self._noop("swap", usable, noop, (), (), width)
             self._compare_lean(usable, noop)
-        if collected:
-            tests = sorted({test for file in collected for test in files.get(file, ()) if test in set(usable)})
-            self._collect_twice(collected, tests, noop, files, width)
-        self._static(usable, plan, width)
+        self._collection(usable, plan, files, width)
+        self._imports(usable, plan, width)
         self.result.routes.setdefault("swap", NOT_EXERCISED)
-        self.result.routes.setdefault("collection", NOT_EXERCISED)
         if swapped and self.result.routes["swap"] == OK:
             self._life(swapped)
 
@@ -118,6 +115,17 @@ class Controls:
                 self.result.noop_kills[test] = suspects[test]
         self.result.routes[route] = "failed" if self.result.noop_kills else OK
 
+    def _collection(
+        self, usable: Sequence[int], plan: Sequence[Planned], files: Mapping[str, Sequence[int]], width: int
+    ) -> None:
+        """Where mutants are live before anything is collected, nothing is collected twice (``_imports``)."""
+        route = [planned for planned in plan if planned.route is Route.COLLECTION and planned.tests]
+        collected = sorted({file for planned in route if not planned.anew for file in planned.recollect})
+        self.result.routes.setdefault("collection", OK if any(planned.anew for planned in route) else NOT_EXERCISED)
+        if collected:
+            tests = sorted({test for file in collected for test in files.get(file, ()) if test in set(usable)})
+            self._collect_twice(collected, tests, self._noop_swaps(), files, width)
+
     def _collect_twice(
         self,
         collected: Sequence[str],
@@ -143,46 +151,56 @@ class Controls:
         trusted = [file for file in collected if file not in self.result.not_twice]
         self.result.routes["collection"] = OK if trusted else NOT_EXERCISED
 
-    def static_again(self, usable: Sequence[int], plan: Sequence[Planned], paths: Collection[str]) -> frozenset[str]:
-        """The static route's controls for some files that now go another way; those that are refused again."""
+    def again(
+        self, usable: Sequence[int], plan: Sequence[Planned], paths: Collection[str], files: Mapping[str, Sequence[int]]
+    ) -> frozenset[str]:
+        """The controls for some files that now go another way; those whose static route is refused again."""
         wanted = [planned for planned in plan if self._paths[self._mutants[planned.mutant].path] in paths]
-        before = self.result.routes["static"]
-        self._static(usable, wanted, 1)
-        if before != NOT_EXERCISED and self.result.routes["static"] in (OK, NOT_EXERCISED):
-            self.result.routes["static"] = before
+        before = dict(self.result.routes)
+        self._collection(usable, wanted, files, 1)
+        self._imports(usable, wanted, 1)
+        for route in ("static", "collection"):
+            if before[route] != NOT_EXERCISED and self.result.routes[route] in (OK, NOT_EXERCISED):
+                self.result.routes[route] = before[route]
         return self.result.not_reloadable
 
-    def _static(self, usable: Sequence[int], plan: Sequence[Planned], width: int) -> None:
-        """A file that is imported again as it is changes nothing; one that raises at its end cannot be."""
-        ways: dict[str, Planned] = {}
+    def _imports(self, usable: Sequence[int], plan: Sequence[Planned], width: int) -> None:
+        """A file that is loaded again, or by our hook, as it is changes nothing; one that raises cannot be loaded."""
+        tests: dict[str, set[int]] = {}
+        static: set[str] = set()
         for planned in plan:
-            if planned.reload is not None:
-                ways.setdefault(self._mutants[planned.mutant].path, planned)
+            if planned.tests and (planned.reload is not None or planned.anew):
+                name = self._mutants[planned.mutant].path
+                tests.setdefault(name, set()).update(planned.tests)
+                if planned.reload is not None:
+                    static.add(name)
         bad = self.result.unsafe | set(self.result.excluded) | set(self.result.noop_kills)
-        tests = tuple(test for test in usable if test not in bad)
         refused: set[str] = set()
         verdict = OK
-        for number, (name, planned) in enumerate(ways.items()):
-            path = self._paths[name]
+        for number, (name, reaching) in enumerate(tests.items()):
+            path, way = self._paths[name], self.ways[name]
+            wanted = tuple(test for test in usable if test in reaching and test not in bad)
             end = os.stat(path).st_size
             quiet = Splice(path, 0, 0, b"", self._hashes[name])
             loud = Splice(path, end, end, _RAISING, self._hashes[name])
             at_once = width if number == 0 else 1
-            if self._differing([self._again(planned, tests, quiet) for _ in range(at_once)], at_once):
+            if self._differing([self._again(way, wanted, quiet) for _ in range(at_once)], at_once):
                 refused.add(path)
                 continue
-            for result in self._pool.run([self._again(planned, tests[:1], loud)], tick=self._tick):
+            if not way.reload.own:
+                continue  # nothing loads it before a test does
+            for result in self._pool.run([self._again(way, wanted[:1], loud)], tick=self._tick):
                 self.result.cpu += result.cpu
                 if result.invalid is None or "killmatrix: life control" not in result.invalid:
                     verdict = f"failed: {name} was imported again without the mutant"
         self.result.not_reloadable = frozenset(refused)
-        self.result.routes["static"] = verdict if len(refused) < len(ways) else NOT_EXERCISED
+        judged = {self._paths[name] for name in static} - refused
+        self.result.routes["static"] = verdict if judged or verdict != OK else NOT_EXERCISED
 
-    def _again(self, planned: Planned, tests: tuple[int, ...], splice: Splice) -> Task:
-        assert planned.reload is not None
+    def _again(self, way: StaticWay, tests: tuple[int, ...], splice: Splice) -> Task:
         return Task(
-            next(self._ids), Purpose.NOOP, tests, self._needs, (), splice, planned.recollect, tests,
-            planned.reload.modules, planned.reload.own, planned.renew, planned.anew, lean=self.result.lean,
+            next(self._ids), Purpose.NOOP, tests, self._needs, (), splice, () if way.anew else way.recollect, tests,
+            way.reload.modules, way.reload.own, way.renew, way.anew, lean=self.result.lean,
         )  # fmt: skip
 
     def _compare_lean(self, usable: Sequence[int], noop: tuple[Swap, ...]) -> None:
@@ -216,8 +234,14 @@ class Controls:
             swap = self._raising(planned)
             if swap is None or swap.original in tried:
                 continue
+            splice = self._raising_source(planned, swap) if planned.anew else None
+            if planned.anew and splice is None:
+                continue
             tried.add(swap.original)
-            task = Task(next(self._ids), Purpose.LIFE, planned.tests, self._needs, (swap,))
+            swaps = () if planned.anew else (swap,)
+            task = Task(
+                next(self._ids), Purpose.LIFE, planned.tests, self._needs, swaps, splice, anew=planned.anew
+            )  # fmt: skip
             for result in self._pool.run([task], tick=self._tick):
                 self.result.cpu += result.cpu
                 if _noticed(result):
@@ -239,12 +263,41 @@ class Controls:
             return None
         return Swap(self._paths[mutant.path], code.line, code.original, marshal.dumps(_raise.__code__))
 
+    def _raising_source(self, planned: Planned, swap: Swap) -> Splice | None:
+        """The same as a change to the file, where its source is plain enough."""
+        with open(swap.path, "rb") as file:
+            source = file.read()
+        found = raising(source, swap.line, marshal.loads(swap.original).co_name)
+        if found is None:
+            return None
+        at, text = found
+        return Splice(swap.path, at, at, text, self._hashes[self._mutants[planned.mutant].path])
+
+
+def raising(source: bytes, line: int, name: str) -> tuple[int, bytes] | None:
+    """Where to put what, so that the function ``name`` at ``line`` raises before all else; None where unclear."""
+    lines = source.splitlines(keepends=True)
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name != name:
+            continue
+        if min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) != line:
+            continue
+        first = node.body[0]
+        indent = lines[first.lineno - 1][: first.col_offset]
+        at = sum(map(len, lines[: first.lineno - 1])) + first.col_offset
+        if indent.isspace() and not getattr(first, "decorator_list", ()):
+            return at, _RAISE + b"\n" + indent
+        if not indent.isspace() and source.isascii():
+            return at, _RAISE + b"; "
+    return None
+
 
 #: generators, coroutines and asynchronous generators: the setter of ``__code__`` wants their like
 _GENERATORS: Final = 0x20 | 0x80 | 0x200
 
 
-_RAISING: Final = b"\nraise SystemError('killmatrix: life control')\n"
+_RAISE: Final = b"raise SystemError('killmatrix: life control')"
+_RAISING: Final = b"\n" + _RAISE + b"\n"
 
 
 def _raise(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""From a forked zygote to a stored matrix, in seven steps; ``Maker.make`` reads top to bottom."""
+"""From a collected session to a stored matrix, in seven steps; ``Maker.make`` reads top to bottom."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from typing import Any, Final
 
 from pytest_killmatrix import environment
 from pytest_killmatrix.clean.runs import CleanRuns
-from pytest_killmatrix.controls import Controls
-from pytest_killmatrix.executor.launch import Launched
+from pytest_killmatrix.controls import NOT_EXERCISED, OK, Controls
+from pytest_killmatrix.executor.base import Executor
 from pytest_killmatrix.generate import FileError, FileMutants, GenerationError, Spec, generate
 from pytest_killmatrix.matrix import Done, Matrix, Subjects
 from pytest_killmatrix.model import Build, Mutant, Replacement, RunInfo, Status
+from pytest_killmatrix.options import SUBPROCESS
 from pytest_killmatrix.plan import Planned, plan_mutant, plan_static
 from pytest_killmatrix.prepared import Prepared, Stop, Written
 from pytest_killmatrix.report.narrator import Narrator
@@ -39,10 +40,10 @@ _FLUSH_EVERY: Final = 1.0
 class Maker:
     """Makes one kill matrix and stores it."""
 
-    def __init__(self, prepared: Prepared, launched: Launched, terminal: Any) -> None:
+    def __init__(self, prepared: Prepared, executor: Executor, terminal: Any) -> None:
         self.prepared = prepared
         self.settings = prepared.settings
-        self.launched = launched
+        self.executor = executor
         self.narrator = Narrator(terminal)
         self.cpu = dict.fromkeys(("clean", "generate", "swap", "collection", "static", "confirm"), 0.0)
         self.info = RunInfo(
@@ -75,6 +76,8 @@ class Maker:
         if sidecar.notice:
             self.info.notes.append(sidecar.notice)
         self.info.notes.append(self.prepared.targets.described())
+        if self.prepared.executor_because is not None:
+            self.info.notes.append(f"every mutant ran in a fresh interpreter: {self.prepared.executor_because}")
         if self.settings.static == "reach":
             self.info.notes.append("code that runs at import met only the tests that run code of that module")
         files = environment.file_hashes(self.prepared.config.rootpath, without=[self.settings.sidecar])
@@ -147,7 +150,7 @@ class Maker:
 
     def _run_clean(self) -> None:
         """The suite on unmutated code: outcomes that must agree, and who reaches what."""
-        clean = CleanRuns(self.prepared, self.launched, self.narrator, self._ids)
+        clean = CleanRuns(self.prepared, self.executor, self.narrator, self._ids)
         try:
             clean.run()
         finally:
@@ -243,6 +246,7 @@ class Maker:
             self.hashes,
             self._ids,
             self.needs,
+            self.ways,
             self.narrator.tick,
         )
         beside = [index for index in usable if index not in self.unsafe]
@@ -266,7 +270,9 @@ class Maker:
         if result.excluded or result.not_twice or result.not_reloadable:
             self._plan()
             if result.not_reloadable:  # the other way has to prove itself too
-                self.refusals.update(controls.static_again(beside, self.plan, result.not_reloadable))
+                controls.ways = self.ways
+                self.refusals.update(controls.again(beside, self.plan, result.not_reloadable, self.file_tests))
+                self.not_twice = result.not_twice
                 self.cpu["confirm"] += result.cpu
                 self._plan()
             for planned in self.plan:
@@ -275,8 +281,15 @@ class Maker:
         self.lean = result.lean
         if not result.lean:
             self.info.notes.append("some tests differ without pytest's full protocol: every cell took the full one")
-        self.info.routes = {**result.routes, "subprocess": "not exercised"}
+        self.info.routes = {**result.routes, "subprocess": self._executor_state(result.routes)}
         self.info.noop_kills = [f"{self.tests[test].nodeid}: {why}" for test, why in result.noop_kills.items()]
+
+    def _executor_state(self, routes: dict[str, str]) -> str:
+        """What the controls said of children that are fresh interpreters."""
+        if self.settings.executor != SUBPROCESS:
+            return NOT_EXERCISED
+        failed = next((state for state in routes.values() if state.startswith("failed")), None)
+        return failed or (OK if OK in routes.values() else NOT_EXERCISED)
 
     # -- 6. the matrix ---------------------------------------------------------------------------------------------
 
@@ -296,7 +309,13 @@ class Maker:
         }
         subjects = replace(self.subjects, static=static, code_readers=self.code_readers)
         matrix = Matrix(
-            self.pool, subjects, self.settings.isolation == "test", not self.settings.alone, self.lean, self._ids
+            self.pool,
+            subjects,
+            self.settings.isolation == "test",
+            not self.settings.alone,
+            self.lean,
+            self._ids,
+            forks=not self.executor.collecting,
         )
 
         def tick() -> None:
@@ -313,7 +332,7 @@ class Maker:
             sidecar.flush()
         finally:
             controller = environment.own_cpu() - before
-            self.launched.close()
+            self.executor.close()
             for phase, seconds in matrix.cpu.items():
                 self.cpu[phase] += seconds
             self.cpu["swap"] += controller + self.pool.zygote_cpu

@@ -102,24 +102,34 @@ class Subjects:
         frozenset()
     )  # tests that look at code objects: what they say under a swap is not the truth
 
-    def splice(self, mutant: Mutant) -> Splice:
+    def splice(self, mutant: Mutant, *, marked: bool) -> Splice:
         """The mutant as a change to its file's bytes."""
         text = mutant.replacement.encode(self.encodings[mutant.path])
-        return Splice(self.paths[mutant.path], mutant.start, mutant.end, text, self.hashes[mutant.path])
+        return Splice(self.paths[mutant.path], mutant.start, mutant.end, text, self.hashes[mutant.path], marked)
 
 
 class Matrix:
     """Feeds the pool and turns results into ``Done``; ``cpu`` is by phase, in seconds."""
 
     def __init__(
-        self, pool: Pool, subjects: Subjects, isolate: bool, provisional: bool, lean: bool, task_ids: Iterator[int]
+        self,
+        pool: Pool,
+        subjects: Subjects,
+        isolate: bool,
+        provisional: bool,
+        lean: bool,
+        task_ids: Iterator[int],
+        *,
+        forks: bool,
     ) -> None:
+        """``forks`` says whether a child may be forked once more."""
         self._pool = pool
         self._subjects = subjects
         self._isolate = isolate
         self._provisional = provisional  # no alone runs were made, so no kill is above doubt
         self._lean = lean
         self._ids = task_ids
+        self._forks = forks
         self._jobs: dict[int, tuple[Job, Kind]] = {}
         self._serial: list[Job] = []
         self._recheck: list[Job] = []
@@ -166,7 +176,7 @@ class Matrix:
 
     def _row_tasks(self, job: Job, tests: Sequence[int], kind: Kind, *, alone: bool) -> Iterator[Task]:
         # what it costs to import and collect again, one child pays for all tests, which are forks of it
-        apart = alone and job.planned.reload is not None
+        apart = alone and self._forks and job.planned.reload is not None
         groups = [(test,) for test in tests] if alone and not apart else [tuple(tests)]
         job.outstanding += len(groups)
         for group in groups:
@@ -196,11 +206,11 @@ class Matrix:
             tests,
             needs,
             ()
-            if reload is not None
+            if reload is not None or planned.anew
             else tuple(
                 Swap(path, code.line, code.original, code.marked if marked else code.plain) for code in build.codes
             ),
-            subjects.splice(mutant),
+            subjects.splice(mutant, marked=marked),
             files,
             tuple(test for test in tests if test in recollected),
             reload.modules if reload is not None else (),
@@ -297,7 +307,7 @@ class Matrix:
 
     def _confirm(self, job: Job, tests: Sequence[int]) -> None:
         """Run these again, each alone, with the plain mutant."""
-        apart = job.planned.reload is not None
+        apart = self._forks and job.planned.reload is not None
         for group in [tuple(tests)] if apart and tests else [(test,) for test in tests]:
             job.outstanding += 1
             self._pool.add(self._task(job, group, Kind.CONFIRM, Purpose.CONFIRM, marked=False, apart=apart))

@@ -11,6 +11,9 @@ from typing import Any, Final
 import pytest
 
 DEFAULT_SIDECAR: Final = ".killmatrix.sqlite"
+AUTO: Final = "auto"  # values of --kill-matrix-executor
+FORK: Final = "fork"
+SUBPROCESS: Final = "subprocess"
 OBSERVED: Final = "killmatrix-observer"  # the plugin that marks the fresh interpreter of a clean run
 
 
@@ -66,6 +69,15 @@ OPTIONS: Final = (
         "mutant",
         "kill_matrix_isolation",
         choices=("mutant", "test"),
+    ),
+    Option(
+        "--kill-matrix-executor",
+        "how children are made: forked from the collected session (fork), or a fresh interpreter each (subprocess); "
+        "auto forks unless a thread runs or a connection is open when the tests are about to start",
+        None,
+        AUTO,
+        "kill_matrix_executor",
+        choices=(AUTO, FORK, SUBPROCESS),
     ),
     Option(
         "--kill-matrix-static",
@@ -126,6 +138,7 @@ class Settings:
     sidecar: Path
     workers: int
     isolation: str
+    executor: str
     static: str
     factor: float
     floor: float
@@ -147,6 +160,7 @@ class Settings:
             "operators": self.operators,
             "mutants": list(self.mutants),
             "isolation": self.isolation,
+            "executor": self.executor,
             "static": self.static,
             "timeout": f"{self.factor:g}:{self.floor:g}",
             "memory": self.memory,
@@ -210,6 +224,7 @@ def read(config: pytest.Config) -> Settings:
         sidecar=_path(config, "--kill-matrix-db", values["--kill-matrix-db"]),
         workers=_workers(config, values["--kill-matrix-workers"]),
         isolation=values["--kill-matrix-isolation"],
+        executor=values["--kill-matrix-executor"],
         static=values["--kill-matrix-static"],
         factor=factor,
         floor=floor,

@@ -16,8 +16,8 @@ class Planned:
 
     ``reached_by`` are the indexes of all tests that may reach it, ``tests`` those that will run; ``recollect`` the test
     files that are collected again, ``alone`` the tests that run its lines when nothing ran before them. On the static
-    route ``reload`` says what is imported again, ``renew`` that conftests are, ``anew`` that a fresh interpreter does
-    it. ``status`` is set where nothing has to run.
+    route ``reload`` says what is imported again, ``renew`` that conftests are. With ``anew`` the mutant is live in a
+    fresh interpreter from its first import on. ``status`` is set where nothing has to run.
     """
 
     mutant: int
@@ -37,7 +37,8 @@ class Planned:
 class StaticWay:
     """How code of one file that runs at import is judged: what to import again, and the test files to collect again.
 
-    ``obstacle`` says why that cannot be, ``skip`` that nobody asked for it; ``tests`` meet such a mutant.
+    ``obstacle`` says why that cannot be, ``skip`` that nobody asked for it; ``tests`` meet such a mutant. ``live`` says
+    that all other mutants of the file take fresh interpreters too, in which they are live from the first import on.
     """
 
     reload: Reload
@@ -47,6 +48,7 @@ class StaticWay:
     skip: bool = False
     renew: bool = False
     anew: bool = False
+    live: bool = False
 
 
 def plan_mutant(
@@ -88,7 +90,7 @@ def plan_mutant(
     if any(followers.get(file) for file in files):
         reason = "runs while a test file is collected that other test files import"
         return plan_static(index, reached, tests, static, reason)
-    if not files.isdisjoint(not_twice):
+    if not static.live and not files.isdisjoint(not_twice):
         reason = "runs while a test file is collected that cannot be collected twice"
         return plan_static(index, reached, tests, static, reason)
     for file in files:
@@ -98,7 +100,7 @@ def plan_mutant(
     if not usable:
         status = Status.NO_USABLE_TEST if reached else Status.NO_COVERAGE
         return Planned(index, route, tuple(sorted(reached)), status=status)
-    return Planned(index, route, tuple(sorted(reached)), usable, tuple(sorted(files)), alone)
+    return Planned(index, route, tuple(sorted(reached)), usable, tuple(sorted(files)), alone, anew=static.live)
 
 
 def plan_static(

@@ -1,4 +1,4 @@
-"""What the parent knows when it forks: the collected items, what is loaded, what will be mutated."""
+"""What the parent knows when tests are about to start: the collected items, what is loaded, what will be mutated."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Written:
 
 @dataclass(slots=True)
 class Prepared:
-    """The collected session as it was at the fork; items are named by their index everywhere.
+    """The collected session as it was before the first test; items are named by their index everywhere.
 
     ``loaded`` are the files under mutation that were imported by then, ``followers`` the test files that took names
     from a test file, ``wide`` the items that use a fixture of wider than function scope, ``uncollectable`` the node ids
     of files that could not be collected, with the reason, ``modules`` what was loaded, ``changed`` the aspects of the
-    process that are not what they were before that.
+    process that are not what they were before that, ``executor_because`` why children are not forked.
     """
 
     config: pytest.Config
@@ -58,6 +58,7 @@ class Prepared:
     uncollectable: list[tuple[str, str]]
     modules: dict[str, types.ModuleType]
     changed: frozenset[str]
+    executor_because: str | None = None
     loop_cpu: float = 0.0
     written: Written | None = None
 

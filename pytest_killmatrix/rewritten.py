@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import _pytest.assertion.rewrite as rewriting
+import pytest
 
-FILE: Final = "rewritten"
+_FILE: Final = "rewritten"  # in the run's directory
 _Key = tuple[str, int, int]  # path, modification time in ns, size
 
 
@@ -53,14 +54,21 @@ class Rewritten:
         """Remember no more."""
         self._open = False
 
-    def save(self, path: Path) -> None:
+    def save(self, directory: Path) -> None:
         """Write what is known, for other interpreters of this kind."""
-        path.write_bytes(marshal.dumps(self._code))
+        (directory / _FILE).write_bytes(marshal.dumps(self._code))
 
     @classmethod
-    def load(cls, path: Path) -> Rewritten:
+    def of(cls, config: pytest.Config) -> Rewritten:
+        """That of this session; one that knows nothing where there is none."""
+        found = config.pluginmanager.get_plugin(cls.NAME)
+        return found if isinstance(found, cls) else cls()
+
+    @classmethod
+    def load(cls, directory: Path) -> Rewritten:
         """What another process saved."""
         known = cls()
+        path = directory / _FILE
         if path.exists():
             known._code = marshal.loads(path.read_bytes())
         return known

@@ -1,4 +1,4 @@
-"""One run between pytest's hooks: fork before the suite, make the matrix after it, show it in the summary."""
+"""One run between pytest's hooks: prepare before the suite, make the matrix after it, show it in the summary."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -16,11 +17,13 @@ from pytest_killmatrix.clean.outcomes import OutcomeLog
 from pytest_killmatrix.importers import loaded_modules
 from pytest_killmatrix.prepared import Prepared, Stop, followers, is_python_test, loaded_files, uses_wide_fixture
 from pytest_killmatrix.report.errors import file_problem
+from pytest_killmatrix.rewritten import Rewritten
 from pytest_killmatrix.store.place import place_problem
 from pytest_killmatrix.surroundings import Surroundings
 
 if TYPE_CHECKING:
-    from pytest_killmatrix.executor.launch import Launched
+    from pytest_killmatrix.executor.base import Executor
+    from pytest_killmatrix.executor.choice import Choice
 
 _INTERRUPTED: Final = 2
 _OUR_FAULT: Final = 3
@@ -38,7 +41,7 @@ class KillMatrix:
         self._began = time.monotonic()
         self._sys_path = list(sys.path)
         self._uncollectable: list[tuple[str, str]] = []
-        self._launched: Launched | None = None
+        self._executor: Executor | None = None
         self._prepared: Prepared | None = None
         self._loop_ended = False
         self._message: str | None = None
@@ -72,18 +75,19 @@ class KillMatrix:
     # -- around pytest's loop --------------------------------------------------------------------------------------
 
     def before_loop(self, session: pytest.Session) -> None:
-        """Fork the zygote while no test has run; where that cannot be, remember why."""
+        """Get ready to make children while no test has run; where that cannot be, remember why."""
         reason = self._why_not(session)
         if reason is None:
-            # not before it is known that this platform can fork: these import what others lack
-            from pytest_killmatrix.executor.launch import fork_obstacle, launch
+            from pytest_killmatrix.executor.choice import choose
 
             modules = {item.path for item in session.items if is_python_test(item)}
             chosen = targets.choose(self.config, self.settings.mutate, modules)
-            reason = fork_obstacle() if chosen.files else "nothing to mutate; name files with --mutate=PATH"
+            choice = choose(self.settings.executor)
+            reason = choice.refused if chosen.files else "nothing to mutate; name files with --mutate=PATH"
         if reason is not None:
             self._message = f"no kill matrix: {reason}"
             return
+        self.settings = replace(self.settings, executor=choice.executor)
         items = list(session.items)
         files = [str(path) for path in chosen.files.values()]
         self._prepared = Prepared(
@@ -100,10 +104,26 @@ class KillMatrix:
             outcomes=self.outcomes,
             uncollectable=self._uncollectable,
             modules=loaded_modules(),
-            changed=_surroundings(self.config).changed(),
+            changed=Surroundings.of(self.config).changed(),
+            executor_because=choice.why,
         )
-        self._launched = launch(session, files, self.settings.workers, self._shorten, self._sys_path)
+        Rewritten.of(self.config).close()
+        self._executor = self._make_executor(session, choice, files)
         self._cpu_before_loop = environment.own_cpu()
+
+    def _make_executor(self, session: pytest.Session, choice: Choice, files: list[str]) -> Executor:
+        # not before it is known which: one imports what platforms without fork lack
+        if choice.executor == options.FORK:
+            from pytest_killmatrix.executor.launch import launch
+
+            return launch(session, files, self.settings.workers, self._shorten, self._sys_path)
+        from pytest_killmatrix.child.anew import describe
+        from pytest_killmatrix.clean.rerun import arguments
+        from pytest_killmatrix.executor.spawn import Spawned
+
+        environ = Surroundings.of(self.config).environ
+        anew = describe(self.config, arguments(self.config), session.items, files, self._sys_path, environ)
+        return Spawned(anew, self.settings.workers, self.config.invocation_params.dir)
 
     def after_loop(self) -> None:
         """The loop came to its end by itself."""
@@ -121,8 +141,6 @@ class KillMatrix:
             return "some test files cannot be collected (--continue-on-collection-errors goes on without them)"
         if not session.items:
             return "no tests were collected"
-        if not hasattr(os, "fork"):
-            return "this platform cannot fork, and this version knows no other way to make children"
         for name in ("snapshot_update", "update_snapshots", "force_regen"):
             if getattr(option, name, None):
                 return "snapshots are being updated, and mutants must not write them"
@@ -141,7 +159,7 @@ class KillMatrix:
 
     def finish(self, session: pytest.Session, exitstatus: int) -> int:
         """Make the matrix; returns the exit status of the whole run."""
-        if self._prepared is None or self._launched is None:
+        if self._prepared is None or self._executor is None:
             return _NOTHING if self._message is not None and exitstatus == 0 and not self._asked_not_to else exitstatus
         if not self._loop_ended:
             self._message = "no kill matrix: the suite did not run to its end"
@@ -152,14 +170,16 @@ class KillMatrix:
         terminal: Any = self.config.pluginmanager.get_plugin("terminalreporter")
         before = signal.signal(signal.SIGTERM, _raise_interrupt) if _in_main_thread() else None
         try:
-            own = Maker(self._prepared, self._launched, terminal).make()
+            self._executor.begin()
+            Rewritten.of(self.config).save(self._executor.temporary)
+            own = Maker(self._prepared, self._executor, terminal).make()
         except Stop as stop:
             self._message, own = str(stop), stop.status
         except KeyboardInterrupt:
             self._message = "interrupted: what was finished is kept, the same command goes on"
             own = _INTERRUPTED
         except PoolBroken as error:
-            words = self._launched.last_words() if self._launched is not None else None
+            words = self._executor.last_words() if self._executor is not None else None
             reason = f"{error} ({words})" if words else str(error)
             self._message, own = f"{reason}; what was finished is kept, the same command goes on", _OUR_FAULT
         finally:
@@ -194,9 +214,9 @@ class KillMatrix:
 
     def close(self) -> None:
         """End our processes, remove our files."""
-        if self._launched is not None:
-            self._launched.close()
-            self._launched = None
+        if self._executor is not None:
+            self._executor.close()
+            self._executor = None
 
 
 _FLAGS: Final = {
@@ -206,12 +226,6 @@ _FLAGS: Final = {
     "usepdb": "pdb",
     "trace": "trace",
 }
-
-
-def _surroundings(config: pytest.Config) -> Surroundings:
-    found = config.pluginmanager.get_plugin(Surroundings.NAME)
-    assert isinstance(found, Surroundings)
-    return found
 
 
 def _raise_interrupt(*_: object) -> None:

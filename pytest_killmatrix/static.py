@@ -11,6 +11,7 @@ from pathlib import Path
 from pytest_killmatrix.child import renewing
 from pytest_killmatrix.importers import ImportGraph, Reload
 from pytest_killmatrix.model import Test
+from pytest_killmatrix.options import SUBPROCESS
 from pytest_killmatrix.plan import StaticWay
 from pytest_killmatrix.prepared import Prepared, is_python_test
 from pytest_killmatrix.reach import ReachMap
@@ -23,6 +24,7 @@ class StaticWays:
         """``mode`` is the value of ``--kill-matrix-static``."""
         self._prepared = prepared
         self._mode = mode
+        self._fresh = prepared.settings.executor == SUBPROCESS
         self._places = {item.nodeid.split("::", 1)[0]: "" for item in prepared.items}
         self._test_files: set[str] = set()
         for item in prepared.items if mode != "skip" else ():
@@ -45,9 +47,13 @@ class StaticWays:
 
         ``refusals`` says how many of these ways the controls have found to change what tests say.
         """
-        if self._mode == "skip":
+        if self._mode == "skip" and not self._fresh:
             return StaticWay(Reload((), (), frozenset(), ()), (), (), skip=True)
         reload = self._imports().reload(path)
+        ours = all(self._imports().takes_our_source(name) for name in reload.own)
+        live = self._fresh and ours and not refusals.get(path, 0)
+        if self._mode == "skip":
+            return StaticWay(reload, (), (), skip=True, anew=True, live=live)
         # a conftest's fixtures and hooks are for whole directories
         renew = not reload.files.isdisjoint(self._imports().conftests.values())
         recollect = tuple(sorted(name for name, place in self._places.items() if renew or place in reload.files))
@@ -60,11 +66,11 @@ class StaticWays:
         if self._mode == "reach":
             everyone = sorted({test for file in recollect for test in file_tests.get(file, ())} & reach.tests_of(path))
         obstacle = None if reload.own else "no module of this project: a pytest plugin, or loaded in another way"
-        if not all(self._imports().takes_our_source(name) for name in reload.own):
+        if not ours:
             obstacle = "its module is loaded by another loader than Python's own"
         again = (*modules, *(self._imports().conftests if renew else ()))
         loose = any(self._imports().leaves_traces(name, self._prepared.changed) for name in again)
-        step = (1 if reload.holders or loose else 0) + refusals.get(path, 0)
+        step = (1 if reload.holders or loose or self._fresh else 0) + refusals.get(path, 0)
         if step > 1:
             obstacle = "its tests differ in a fresh interpreter too"
         return StaticWay(
@@ -74,6 +80,7 @@ class StaticWays:
             obstacle,
             renew=renew and step == 0,
             anew=step == 1,
+            live=live,
         )
 
     def _imports(self) -> ImportGraph:

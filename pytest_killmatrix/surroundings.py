@@ -12,6 +12,8 @@ import sys
 import warnings
 from typing import Any, Final
 
+import pytest
+
 #: set by pytest and its plugins for themselves
 _NOT_THE_PROJECTS: Final = ("PYTEST_", "COV_CORE_", "COVERAGE_")
 
@@ -27,6 +29,13 @@ class Surroundings:
     def __init__(self) -> None:
         self.environ = dict(os.environ)
         self._before = _state()
+
+    @classmethod
+    def of(cls, config: pytest.Config) -> Surroundings:
+        """Those of this session."""
+        found = config.pluginmanager.get_plugin(cls.NAME)
+        assert isinstance(found, cls)
+        return found
 
     def changed(self) -> frozenset[str]:
         """Which aspects of the state are not what they were."""

@@ -23,7 +23,7 @@ def install_mutant(
     """From now on every load of the file at ``path`` (resolved) runs the mutant, which calls ``mark``.
 
     The loader's ``get_code`` is replaced rather than ``sys.meta_path``, which ``spec_from_file_location`` never asks;
-    bytecode caches are bypassed both ways. ``marking`` is the module of that name.
+    bytecode caches are bypassed both ways. ``marking`` is the module of that name; None for a mutant without marks.
     """
     name = os.path.basename(path)
 
@@ -41,6 +41,8 @@ def install_mutant(
             source = file.read()
         if hashlib.sha256(source).hexdigest() != sha256:
             raise StaleSource(f"{path} changed during the run")
+        if marking is None:
+            return compile_plain(source[:start] + text + source[end:], filename)
         return compile_marked(source, source[:start] + text + source[end:], filename, mark, marking)
 
     loader: Any = importlib.machinery.SourceFileLoader
@@ -77,3 +79,13 @@ def compile_marked(
         code: types.CodeType = compile(tree, filename, "exec", dont_inherit=True)
     installed: types.CodeType = marking.install(code, mark)
     return installed
+
+
+def compile_plain(mutated: bytes, filename: str) -> types.CodeType:
+    """A whole module's mutant as it stands."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        code: types.CodeType = compile(mutated, filename, "exec", dont_inherit=True)
+    return code

@@ -1,85 +1,98 @@
-"""A child that starts over: a fresh interpreter in which the mutant is live before pytest loads anything.
+"""A child that starts over: a fresh interpreter that collects the session, does one task, and leaves.
 
-The zygote forks a child as always, and that becomes the fresh interpreter (``become``): same process number, same
-group, same slot, so that the controller sees no difference. It collects the session, does its one task, and leaves.
+The mutant is live before pytest loads anything (``Task.anew``), or is made live once the session is collected, as in a
+forked child. A child of the zygote becomes such an interpreter (``become``), with the same process number, group and
+slot, so that the controller sees no difference; the spawner starts them directly.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
-import subprocess
+import random
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
 from pytest_killmatrix.activation import interpreter, marking
 from pytest_killmatrix.activation.late import install_mutant
-from pytest_killmatrix.child import reloading
+from pytest_killmatrix.child import hygiene, reloading
 from pytest_killmatrix.child.private import Private
-from pytest_killmatrix.child.recollect import Identity, identities
+from pytest_killmatrix.child.recollect import Identity, identities, pair
 from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID
 from pytest_killmatrix.child.verdict import first_line
 from pytest_killmatrix.child.worker import CollectErrors, Workshop, broken, flat
+from pytest_killmatrix.executor.fresh import SESSION, Order, Start, forget_seed
 from pytest_killmatrix.executor.protocol import Task
-from pytest_killmatrix.executor.slots import Slot
+from pytest_killmatrix.executor.slots import COLLECTING, PREPARING, Slot
 from pytest_killmatrix.options import OBSERVED
-from pytest_killmatrix.rewritten import FILE as REWRITTEN
 from pytest_killmatrix.rewritten import Rewritten
-
-_CODE: Final = "import sys; sys.path.insert(0, sys.argv[2]); from pytest_killmatrix.child.anew import main; main()"
 
 
 @dataclass(frozen=True, slots=True)
 class Anew:
-    """What every such interpreter is told: how the session was started, and the items that it had, in order."""
+    """What every such interpreter is told: how the session was started, and the items that it had, in order.
+
+    ``random`` are the states of the random generators when the session was collected, pickled.
+    """
 
     sys_path: list[str]
     arguments: list[str]
     order: list[Identity]
+    names: list[str]
     files: list[str]
     temporary: str
     slots: list[str]
     root: str
     environ: dict[str, str]
+    random: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _Order:
-    anew: Anew
-    task: Task
-    slot: int
+def describe(
+    config: pytest.Config,
+    arguments: list[str],
+    items: Sequence[pytest.Item],
+    files: list[str],
+    sys_path: list[str],
+    environ: dict[str, str],
+) -> Anew:
+    """This session; the run's directory and slots are not known yet."""
+    return Anew(
+        sys_path, arguments, identities(items), [item.nodeid for item in items], files, "", [],
+        str(config.rootpath), environ, hygiene.save_random(),
+    )  # fmt: skip
 
 
-def become(anew: Anew, task: Task, slot: int) -> NoReturn:
+def leave_word(anew: Anew, temporary: Path, slots: Sequence[Slot]) -> None:
+    """Put it where the interpreters find it."""
+    told = replace(anew, temporary=str(temporary), slots=[str(slot.path) for slot in slots])
+    (temporary / SESSION).write_bytes(pickle.dumps(told))
+
+
+def become(start: Start, task: Task, slot: int) -> NoReturn:
     """Leave this process's program for a fresh interpreter that does the task."""
-    path = Path(anew.temporary) / f"anew-{os.getpid()}"
-    path.write_bytes(pickle.dumps(_Order(anew, task, slot)))
-    # not what the environment has become: imports may have changed it, and will again
-    environ = {
-        name: value for name, value in anew.environ.items() if not name.startswith(("COVERAGE_PROCESS", "COV_CORE"))
-    }
-    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
-    package = str(Path(__file__).resolve().parents[2])
-    os.execve(sys.executable, [sys.executable, *flags, "-c", _CODE, str(path), package], environ)
+    words = start.words(task, slot)
+    os.execve(words[0], words, start.environ)
 
 
 class _OneTask(Private):
     """The plugin of such an interpreter: runs the task instead of the suite."""
 
-    def __init__(self, order: _Order, slot: Slot, failures: list[str]) -> None:
+    def __init__(self, anew: Anew, order: Order, slot: Slot, failures: list[str]) -> None:
+        self._anew = anew
         self._order = order
         self._slot = slot
         self._failures = failures
         self.errors = CollectErrors()
         self.conftest_failure: BaseException | None = None
-        files = [identity[0] for identity in order.anew.order]
+        files = [identity[0] for identity in anew.order]
         wanted = {files[index] for index in order.task.order()}
-        root = Path(order.anew.root)
-        self._unwanted = {root / file for file in files if file not in wanted}
+        root = Path(anew.root)
+        self._unwanted = {root / file for file in files if file not in wanted} if order.task.narrow else set()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self, early_config: pytest.Config) -> None:
@@ -107,50 +120,63 @@ class _OneTask(Private):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        run_here(self._order, self._slot, session, self.errors, self._failures)
+        run_here(self._anew, self._order, self._slot, session, self.errors, self._failures)
         return True
 
 
-def run_here(order: _Order, slot: Slot, session: pytest.Session, errors: CollectErrors, failures: list[str]) -> None:
+def run_here(
+    anew: Anew, order: Order, slot: Slot, session: pytest.Session, errors: CollectErrors, failures: list[str]
+) -> None:
     """Do the task on the session that was just collected; never returns."""
-    anew, task = order.anew, order.task
-    reloading.finish(task.own)
-    if failures:
-        slot.write((INVALID, task.id, failures[0]))
-        os._exit(0)
-    slot.write((COLLECTED, task.id, *slot.marks()))
+    task = order.task
+    if task.anew:
+        reloading.finish(task.own)
+        if failures:
+            slot.write((INVALID, task.id, failures[0]))
+            os._exit(0)
+        if task.recollect or task.own:
+            slot.write((COLLECTED, task.id, *slot.marks()))
+        task = replace(task, swaps=(), splice=None, reload=(), own=(), recollect=(), renew=False, anew=False)
 
     def shorten(filename: str) -> str:
         return os.path.relpath(filename, anew.root) if filename.startswith(anew.root + os.sep) else filename
 
-    found = dict(zip(identities(session.items), session.items, strict=True))
+    found = pair(anew.order, anew.names, session.items)
     items = [found.get(identity) or errors.verdict(identity[0]) for identity in anew.order]
     session.items[:] = [item for item in items if isinstance(item, pytest.Item)]
+    hygiene.load_random(anew.random)
     workshop = Workshop(session, [slot] * len(anew.slots), anew.files, Path(anew.temporary), shorten)
-    workshop.items = items
-    here = replace(task, swaps=(), splice=None, reload=(), own=(), recollect=(), renew=False, anew=False)
-    workshop.run(here, order.slot)
+    workshop.items, workshop.identities = items, anew.order
+    if task.reach:
+        from pytest_killmatrix.clean.alone import reach_of
+
+        workshop.reach = reach_of(anew.files, Path(anew.temporary), warm=False)
+    workshop.run(task, order.slot)
 
 
 def main() -> None:
     """Entry point of the fresh interpreter."""
     path = Path(sys.argv[1])
-    order: _Order = pickle.loads(path.read_bytes())
+    order: Order = pickle.loads(path.read_bytes())
+    anew: Anew = pickle.loads(path.with_name(SESSION).read_bytes())
     path.unlink()
-    anew, task = order.anew, order.task
+    task = order.task
     slot = Slot.attach(Path(anew.slots[order.slot]))
-    slot.begin(-1)
+    slot.begin(COLLECTING if task.anew and (task.own or task.recollect) else PREPARING)
     sys.path[:] = anew.sys_path
-    Rewritten.load(Path(anew.temporary) / REWRITTEN).install()
+    Rewritten.load(Path(anew.temporary)).install()
+    forget_seed(anew.environ)
+    random.seed(0)  # what imports draw, they draw in each of these interpreters alike
     failures: list[str] = []
-    if task.splice is not None:
+    if task.anew and task.splice is not None:
         splice = task.splice
-        failures = reloading.note_failure(splice.path)
+        if task.own:
+            failures = reloading.note_failure(splice.path)
         place = (splice.path, splice.start, splice.end, splice.text, splice.sha256)
-        install_mutant(*place, slot.memory.__setitem__, marking)
+        install_mutant(*place, slot.memory.__setitem__, marking if splice.marked else None)
         interpreter.announce(interpreter.mutant(*place, anew.slots[order.slot]))
     sys.argv = ["pytest", *anew.arguments]
-    plugin = _OneTask(order, slot, failures)
+    plugin = _OneTask(anew, order, slot, failures)
     error: BaseException | None = None
     try:
         pytest.main(anew.arguments, plugins=[plugin])

@@ -10,6 +10,7 @@ import contextlib
 import faulthandler
 import logging
 import os
+import pickle
 import random
 import signal
 import sys
@@ -127,16 +128,32 @@ def settle_hypothesis(items: Sequence[pytest.Item]) -> None:
 
 def random_state() -> Callable[[], None]:
     """Remember the states of the random generators; the result restores them (CPython reseeds after a fork)."""
-    state = random.getstate()
+    state = _random_states()
+    return lambda: _restore(state)
+
+
+def save_random() -> bytes:
+    """The states of the random generators, for another interpreter."""
+    return pickle.dumps(_random_states())
+
+
+def load_random(saved: bytes) -> None:
+    """Go on from the states that ``save_random`` kept; numpy is not loaded for it."""
+    _restore(pickle.loads(saved))
+
+
+def _random_states() -> tuple[Any, bytes | None]:
     numpy: Any = sys.modules.get("numpy.random")
-    numpy_state = numpy.get_state() if numpy is not None else None
+    # apart, because to unpickle it is to import numpy
+    return random.getstate(), pickle.dumps(numpy.get_state()) if numpy is not None else None
 
-    def restore() -> None:
-        random.setstate(state)
-        if numpy is not None:
-            numpy.set_state(numpy_state)
 
-    return restore
+def _restore(state: tuple[Any, bytes | None]) -> None:
+    own, others = state
+    random.setstate(own)
+    numpy: Any = sys.modules.get("numpy.random")
+    if numpy is not None and others is not None:
+        numpy.set_state(pickle.loads(others))
 
 
 def enter(config: pytest.Config, slot: int, slots: int, private: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +22,48 @@ def identities(items: Sequence[pytest.Item]) -> list[Identity]:
         found.append((*base, str(seen[base])))
         seen[base] += 1
     return found
+
+
+def pair(order: Sequence[Identity], names: Sequence[str], items: Sequence[pytest.Item]) -> dict[Identity, pytest.Item]:
+    """Items of another collection by the identities (``order``, node ids ``names``) that they had in the first.
+
+    Parameter sets are told by their place; by their ids where these are the same in another order, as those of a
+    ``set`` are under another hash seed.
+    """
+    ids: defaultdict[Identity, dict[str, Identity]] = defaultdict(dict)
+    for identity, name in zip(order, names, strict=True):
+        ids[identity[:-1]][name] = identity
+    found: defaultdict[Identity, dict[str, tuple[Identity, pytest.Item]]] = defaultdict(dict)
+    for identity, item in zip(identities(items), items, strict=True):
+        found[identity[:-1]][item.nodeid] = (identity, item)
+    paired: dict[Identity, pytest.Item] = {}
+    for base, parameters in found.items():
+        same = ids[base].keys() == parameters.keys()
+        for name, (identity, item) in parameters.items():
+            paired[ids[base][name] if same else identity] = item
+    return paired
+
+
+class SameDirectories:
+    """While files are collected again, their directories are the ones of the first time.
+
+    Since pytest 9.1 the fixtures of a conftest belong to its directory's node, and a new one would not have them.
+    """
+
+    def __init__(self, items: Sequence[pytest.Item]) -> None:
+        self._known = {
+            node.path: node for item in items for node in item.listchain() if isinstance(node, pytest.Directory)
+        }
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Any:
+        report: pytest.CollectReport = yield
+        if report.passed and isinstance(collector, pytest.Directory):
+            report.result = [
+                self._known.get(node.path, node) if isinstance(node, pytest.Directory) else node
+                for node in report.result or ()
+            ]
+        return report
 
 
 def fixture_definitions(item: pytest.Item) -> dict[str, Any]:

@@ -21,12 +21,12 @@ from pytest_killmatrix.activation.swap import LiveFunctions
 from pytest_killmatrix.child import hygiene, lean, reloading, renewing, shortcuts
 from pytest_killmatrix.child.expectations import Expectations
 from pytest_killmatrix.child.lean import LeanRunner
-from pytest_killmatrix.child.recollect import Identity, identities
+from pytest_killmatrix.child.recollect import Identity, SameDirectories, identities
 from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID, OBSTACLE, REACH, UNOBSERVED
 from pytest_killmatrix.child.running import FullRunner, SessionEnded
 from pytest_killmatrix.child.verdict import Judge, Verdict, first_line
 from pytest_killmatrix.executor.protocol import Purpose, Task, cause_of_death, quiet_fork
-from pytest_killmatrix.executor.slots import Slot
+from pytest_killmatrix.executor.slots import COLLECTING, Slot
 from pytest_killmatrix.model import Outcome, Phase
 
 
@@ -57,7 +57,7 @@ class Workshop:
         hygiene.detach(self.config)
         hygiene.settle_hypothesis(session.items)
         shortcuts.install(session)
-        self.identities = identities(session.items)
+        self.identities: Sequence[Identity] = identities(session.items)
         self.restore_random = hygiene.random_state()
         self.live = LiveFunctions(files)
         expectations = Expectations()
@@ -100,7 +100,7 @@ class Workshop:
                 slot.write((OBSTACLE, task.id, obstacle))
                 return
             if task.recollect or task.reload:
-                slot.begin(-1)
+                slot.begin(COLLECTING)
                 paths = renewing.drop(self.config) if task.renew else []
                 if task.reload and (why := reloading.start(task.reload, task.own, task.splice)):
                     slot.write((INVALID, task.id, why))
@@ -126,7 +126,7 @@ class Workshop:
         if task.splice is not None:
             splice = task.splice
             place = (splice.path, splice.start, splice.end, splice.text, splice.sha256)
-            install_mutant(*place, slot.memory.__setitem__, marking)
+            install_mutant(*place, slot.memory.__setitem__, marking if splice.marked else None)
             interpreter.announce(interpreter.mutant(*place, str(slot.path)))
         mark = slot.memory.__setitem__
         if task.purpose is Purpose.NOOP:
@@ -251,14 +251,17 @@ class Workshop:
     ) -> list[pytest.Item | Verdict]:
         """Collect in this session; the items of all other files stay what they are."""
         errors = CollectErrors()
-        self.config.pluginmanager.register(errors, "killmatrix-collect-errors")
+        watching = [errors, SameDirectories(self.session.items)] if session is self.session else [errors]
+        for plugin in watching:
+            self.config.pluginmanager.register(plugin)
         try:
             with catch_warnings_for_item(self.config, self.config.hook, "collect", None):
                 collected = session.perform_collect(arguments)
         except (SystemExit, KeyboardInterrupt, pytest.exit.Exception) as error:
             return self._replace(files, {}, CollectErrors({"": broken(error)}))
         finally:
-            self.config.pluginmanager.unregister(errors)
+            for plugin in watching:
+                self.config.pluginmanager.unregister(plugin)
         items = [item for item in collected if isinstance(item, pytest.Item)]
         hygiene.settle_hypothesis(items)
         return self._replace(files, dict(zip(identities(items), items, strict=True)), errors)

@@ -17,12 +17,13 @@ from pytest_killmatrix.model import Excluded, Outcome, Test
 _PROOFS: Final = 4  # further runs alone that must pass before a failure is put down to the tests beside it
 
 
-def reach_of(files: Sequence[str], directory: Path) -> Reach:
-    """A tracer over these files, warmed up before children fork with it; ``directory`` takes what those start find."""
+def reach_of(files: Sequence[str], directory: Path, *, warm: bool = True) -> Reach:
+    """A tracer over these files, ``warm`` where children fork with it; ``directory`` takes what tests start finds."""
     from pytest_killmatrix.clean.tracing import Recorder
 
     recorder = Recorder(files, None)
-    recorder.warm()
+    if warm:
+        recorder.warm()
     recorder.follow_forks(directory)
 
     def start(test: int) -> None:
@@ -55,19 +56,23 @@ def run_alone(
     task_ids: Iterator[int],
     tick: Callable[[], None],
     advance: Callable[[], None],
+    *,
+    collecting: bool = False,
 ) -> AloneResult:
-    """Run every usable test alone; where one differs, find out why (flaky, order-dependent, not parallel-safe)."""
+    """Run every usable test alone; where one differs, find out why (flaky, order-dependent, not parallel-safe).
+
+    ``collecting`` says that every child collects the session itself: then also how much of it they have to collect
+    (``pool.narrow``).
+    """
     result = AloneResult()
     usable = [index for index, test in enumerate(tests) if test.excluded is None]
-    first: dict[int, Found] = {}
-    for done in _each(pool, usable, task_ids, tick, needs={}, lean=True):
-        advance()
-        result.cpu += done.cpu
-        result.reach.extend(done.reach)
-        for found in done.found:
-            first[found.test] = found
-            result.seconds[found.test] = found.seconds
-    different = [test for test in usable if test not in first or first[test].outcome is not Outcome.PASSED]
+    first = _together(pool, usable, task_ids, tick, advance, result)
+    different = _different(usable, first)
+    if different and collecting:
+        pool.narrow = False  # they may need what the import of another test file does
+        first.update(_together(pool, different, task_ids, tick, lambda: None, result))
+        still = _different(different, first)
+        pool.narrow, different = still == different, still
     again = _serially(pool, different, task_ids, tick, {}, result)
     for test in different:
         second = again.get(test)
@@ -82,6 +87,29 @@ def run_alone(
         else:
             result.excluded[test] = (Excluded.FLAKY, "two runs alone differ")
     return result
+
+
+def _together(
+    pool: Pool,
+    tests: Sequence[int],
+    task_ids: Iterator[int],
+    tick: Callable[[], None],
+    advance: Callable[[], None],
+    result: AloneResult,
+) -> dict[int, Found]:
+    seen: dict[int, Found] = {}
+    for done in _each(pool, tests, task_ids, tick, needs={}, lean=True):
+        advance()
+        result.cpu += done.cpu
+        result.reach.extend(done.reach)
+        for found in done.found:
+            seen[found.test] = found
+            result.seconds[found.test] = found.seconds
+    return seen
+
+
+def _different(tests: Sequence[int], found: Mapping[int, Found]) -> list[int]:
+    return [test for test in tests if test not in found or found[test].outcome is not Outcome.PASSED]
 
 
 def _order_dependent(

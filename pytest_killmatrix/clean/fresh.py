@@ -19,17 +19,17 @@ from pytest_killmatrix.child.hygiene import settle_hypothesis
 from pytest_killmatrix.child.private import Private
 from pytest_killmatrix.child.recollect import Identity
 from pytest_killmatrix.options import OBSERVED
-from pytest_killmatrix.rewritten import FILE as REWRITTEN
 from pytest_killmatrix.rewritten import Rewritten
 
 
 @dataclass(slots=True)
 class FreshSpec:
-    """What to run: pytest's arguments, the order of items, the files whose execution is measured (absolute)."""
+    """What to run: pytest's arguments, the items by identity and by node id, the files that are measured (absolute)."""
 
     sys_path: list[str]
     arguments: list[str]
     order: list[Identity]
+    names: list[str]
     files: list[str]
     directory: str
     run_tests: bool
@@ -80,14 +80,14 @@ def main() -> None:
     recorder = Recorder(spec.files, directory / "fresh-reach")
     recorder.follow_forks(directory)
     sys.path[:] = spec.sys_path
-    Rewritten.load(directory / REWRITTEN).install()
+    Rewritten.load(directory).install()
     from pytest_killmatrix.clean.observer import CONTEXT, FILES, IMPORT, Observer, source_loaders
 
     def switch(context: str) -> None:
         recorder.switch(context)
         (directory / CONTEXT).write_text(context, encoding="utf-8")
 
-    observer = Observer(spec.order, switch)
+    observer = Observer(spec.order, spec.names, switch)
     recorder.start()
     switch(IMPORT)
     interpreter.announce(interpreter.reach(str(directory / FILES), str(directory), None))

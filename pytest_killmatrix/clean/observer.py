@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pytest_killmatrix.child.recollect import Identity, identities
+from pytest_killmatrix.child.recollect import Identity, pair
 from pytest_killmatrix.clean.outcomes import OutcomeLog
 
 IMPORT, SESSION, END = "import", "session", "end"
@@ -39,9 +39,10 @@ def file_context(path: str) -> str:
 class Observer:
     """Imposes the parent's selection and order, switches contexts, and logs outcomes."""
 
-    def __init__(self, order: Sequence[Identity], switch: Callable[[str], None]) -> None:
-        """``switch`` is told of every change of context."""
+    def __init__(self, order: Sequence[Identity], names: Sequence[str], switch: Callable[[str], None]) -> None:
+        """``order`` and ``names`` are the parent's items; ``switch`` is told of every change of context."""
         self._order = order
+        self._names = names
         self._switch = switch
         self._context = IMPORT
         self._collecting: str | None = None
@@ -95,7 +96,7 @@ class Observer:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, Any, Any]:
         self.enter(SESSION)
         result = yield
-        found = dict(zip(identities(items), items, strict=True))
+        found = pair(self._order, self._names, items)
         self.items = [(index, found[name]) for index, name in enumerate(self._order) if name in found]
         items[:] = [item for _, item in self.items]
         return result

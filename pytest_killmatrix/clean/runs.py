@@ -12,7 +12,7 @@ from pytest_killmatrix.clean.fresh import FreshResult, FreshSpec
 from pytest_killmatrix.clean.judging import clean_tests, exclude_differing
 from pytest_killmatrix.clean.observer import alone_context, test_context
 from pytest_killmatrix.clean.tracing import Measured, read_children, read_forks
-from pytest_killmatrix.executor.launch import Launched
+from pytest_killmatrix.executor.base import Executor
 from pytest_killmatrix.executor.pool import Limits
 from pytest_killmatrix.model import Clean, Excluded, Test
 from pytest_killmatrix.prepared import Prepared, Stop
@@ -32,10 +32,10 @@ class CleanRuns:
     is in seconds, ``notes`` are for the report.
     """
 
-    def __init__(self, prepared: Prepared, launched: Launched, narrator: Narrator, task_ids: Iterator[int]) -> None:
+    def __init__(self, prepared: Prepared, executor: Executor, narrator: Narrator, task_ids: Iterator[int]) -> None:
         self.prepared = prepared
         self.settings = prepared.settings
-        self.launched = launched
+        self.executor = executor
         self.narrator = narrator
         self._ids = task_ids
         self.reach = ReachMap()
@@ -68,9 +68,10 @@ class CleanRuns:
             max(self.settings.factor * prepared.collected_in, 5.0),
             self.settings.memory,
         )
-        self.pool = self.launched.pool(limits)
+        self.pool = self.executor.pool(limits)
+        self.pool.narrow = not self.executor.collecting  # unless runs alone show that less will do
         alone = self._alone(limits) if self.settings.alone else AloneResult()
-        for others in (read_children(self.launched.temporary), read_forks(self.launched.temporary)):
+        for others in (read_children(self.executor.temporary), read_forks(self.executor.temporary)):
             self._add_reach(others)
         self._check_loaded()
         alone_seconds.update(alone.seconds)
@@ -113,8 +114,9 @@ class CleanRuns:
             prepared.sys_path,
             rerun.arguments(prepared.config),
             prepared.identities,
+            [item.nodeid for item in prepared.items],
             [str(path) for path in prepared.targets.files.values()],
-            str(self.launched.temporary),
+            str(self.executor.temporary),
             run_tests,
         )
         running = rerun.start(prepared.config, spec, number)
@@ -129,8 +131,7 @@ class CleanRuns:
         return result
 
     def _alone(self, limits: Limits) -> AloneResult:
-        self.pool.branch()
-        reach_pool = self.launched.reach_pool(
+        reach_pool = self.executor.reach_pool(
             Limits(lambda test: 10 * limits.budget(test), limits.clean, limits.collect, limits.memory)
         )
         usable = sum(1 for test in self.tests if test.excluded is None)
@@ -142,7 +143,9 @@ class CleanRuns:
             self._ids,
             self.narrator.tick,
             self.narrator.advance,
+            collecting=self.executor.collecting,
         )
+        self.pool.narrow = reach_pool.narrow
         reach_pool.stop()
         self.cpu += result.cpu + reach_pool.zygote_cpu
         for test, path, arcs in result.reach:

@@ -99,7 +99,8 @@ class Recorder:
     def follow_forks(self, directory: Path) -> None:
         """What processes execute that a test forks is written to ``directory`` when they leave (``read_forks``)."""
         self._forks = directory
-        os.register_at_fork(after_in_child=self._forked)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self) -> None:
         if not self._running or self._collector is None:

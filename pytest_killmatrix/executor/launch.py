@@ -2,117 +2,66 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import gc
 import os
 import shutil
 import socket
-import tempfile
-import threading
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from pytest_killmatrix.clean.observer import FILES
+from pytest_killmatrix.executor.base import Executor
 from pytest_killmatrix.executor.pool import Limits, Pool
+from pytest_killmatrix.executor.server import LAST_WORDS
 from pytest_killmatrix.executor.slots import Slot
 from pytest_killmatrix.executor.zygote import Zygote
-from pytest_killmatrix.rewritten import FILE as REWRITTEN
-from pytest_killmatrix.rewritten import Rewritten
 from pytest_killmatrix.surroundings import Surroundings
 
-LAST_WORDS = "last-words"  # of a zygote that could not begin
 
+class Forked(Executor):
+    """Children are forked from a zygote, which was forked from this process before its first test."""
 
-@dataclass(slots=True)
-class Launched:
-    """The zygotes' connections and the memory shared with their children."""
+    def __init__(
+        self, files: Sequence[str], workers: int, control: socket.socket, branch_control: socket.socket
+    ) -> None:
+        super().__init__()
+        self._lay_out(files, workers)
+        self._control = control
+        self._branch_control = branch_control
+        self._main: Pool | None = None
 
-    temporary: Path
-    slots: list[Slot]
-    control: socket.socket
-    branch_control: socket.socket
-    pools: list[Pool] = field(default_factory=list)
-
-    def last_words(self) -> str | None:
-        """Why the zygote could not begin, if it left word."""
-        path = self.temporary / LAST_WORDS
-        return path.read_text(encoding="utf-8").split("\n", 1)[0] if path.exists() else None
+    def begin(self) -> None:
+        """Nothing: the zygote waits already."""
 
     def pool(self, limits: Limits) -> Pool:
         """The pool that runs mutants."""
-        pool = Pool(self.control, self.slots, limits)
-        self.pools.append(pool)
-        return pool
+        self._main = Pool(self._control, self.slots, limits)
+        self._pools.append(self._main)
+        return self._main
 
     def reach_pool(self, limits: Limits) -> Pool:
-        """The pool whose children measure reach; ``Pool.branch`` must have been called."""
-        pool = Pool(self.branch_control, self.slots, limits)
-        self.pools.append(pool)
+        """The pool of the zygote's second one, whose tracer is warm; ``pool`` must have been called."""
+        assert self._main is not None
+        self._main.branch()
+        pool = Pool(self._branch_control, self.slots, limits)
+        self._pools.append(pool)
         return pool
 
-    def close(self) -> None:
-        """End every process and remove every file of ours."""
-        for pool in self.pools:
-            pool.stop()
-        for connection in (self.control, self.branch_control):
+    def _release(self) -> None:
+        for connection in (self._control, self._branch_control):
             connection.close()
-        for slot in self.slots:
-            with contextlib.suppress(OSError):
-                slot.close()
-        shutil.rmtree(self.temporary, ignore_errors=True)
-
-
-def fork_obstacle() -> str | None:
-    """Why this process cannot be forked safely now, or None."""
-    others = [thread.name for thread in threading.enumerate() if thread is not threading.main_thread()]
-    if others:
-        return f"a thread is running when the tests are about to start ({others[0]})"
-    try:
-        for name in os.listdir("/proc/self/fd"):
-            number = int(name)
-            if number < 3:
-                continue
-            with contextlib.suppress(OSError):
-                kind = os.readlink(f"/proc/self/fd/{name}")
-                if "eventpoll" in kind:
-                    return "an event loop is open when the tests are about to start (epoll)"
-                if kind.startswith("socket:") and _connected(number):
-                    return "a connected socket is open when the tests are about to start"
-    except OSError:
-        pass  # no /proc: only threads can be seen
-    return None
-
-
-def _connected(fd: int) -> bool:
-    duplicate = socket.socket(fileno=os.dup(fd))
-    try:
-        duplicate.getpeername()
-    except OSError:
-        return False
-    else:
-        return True
-    finally:
-        duplicate.close()
 
 
 def launch(
     session: pytest.Session, files: list[str], workers: int, shorten: Callable[[str], str], sys_path: list[str]
-) -> Launched:
+) -> Forked:
     """Fork the zygote; returns in the parent only."""
-    temporary = Path(tempfile.mkdtemp(prefix="killmatrix-"))
-    (temporary / FILES).write_text("\0".join(files), encoding="utf-8")
-    rewritten = session.config.pluginmanager.get_plugin(Rewritten.NAME)
-    if isinstance(rewritten, Rewritten):
-        rewritten.close()
-        rewritten.save(temporary / REWRITTEN)
-    slots = [Slot(temporary / f"slot-{number}") for number in range(workers)]
     ours, theirs = socket.socketpair()
     branch_ours, branch_theirs = socket.socketpair()
+    forked = Forked(files, workers, ours, branch_ours)
     parent = os.getpid()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -125,18 +74,18 @@ def launch(
             os.setpgid(0, 0)
             ours.close()
             branch_ours.close()
-            _serve(session, slots, files, temporary, shorten, sys_path, theirs, branch_theirs, parent)
+            _serve(session, forked.slots, files, forked.temporary, shorten, sys_path, theirs, branch_theirs, parent)
         finally:
             os._exit(70)
     os.waitpid(pid, 0)
     theirs.close()
     branch_theirs.close()
-    return Launched(temporary, slots, ours, branch_ours)
+    return forked
 
 
 def _serve(
     session: pytest.Session,
-    slots: list[Slot],
+    slots: Sequence[Slot],
     files: list[str],
     temporary: Path,
     shorten: Callable[[str], str],
@@ -145,20 +94,17 @@ def _serve(
     branch_control: socket.socket,
     parent: int,
 ) -> None:
-    from pytest_killmatrix.child.anew import Anew, become
+    from pytest_killmatrix.child.anew import become, describe, leave_word
     from pytest_killmatrix.child.worker import Workshop
     from pytest_killmatrix.clean.rerun import arguments
+    from pytest_killmatrix.executor.fresh import start_of
 
     try:
-        surroundings = session.config.pluginmanager.get_plugin(Surroundings.NAME)
-        assert isinstance(surroundings, Surroundings)
+        environ = Surroundings.of(session.config).environ
+        anew = describe(session.config, arguments(session.config), session.items, files, sys_path, environ)
+        leave_word(anew, temporary, slots)
         workshop = Workshop(session, slots, files, temporary, shorten)
-        anew = Anew(
-            sys_path, arguments(session.config), workshop.identities, files, str(temporary),
-            [str(slot.path) for slot in slots], str(session.config.rootpath),
-            surroundings.environ,
-        )  # fmt: skip
-        workshop.start_over = functools.partial(become, anew)
+        workshop.start_over = functools.partial(become, start_of(environ, temporary))
     except BaseException as error:
         (temporary / LAST_WORDS).write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
         raise
@@ -175,7 +121,6 @@ def _serve(
 
     Zygote(
         control,
-        slots,
         workshop.run,
         parent,
         branch,

@@ -9,14 +9,14 @@ import signal
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID, OBSTACLE, REACH
 from pytest_killmatrix.executor.protocol import Connection, Exited, Started, Task, cause_of_death
-from pytest_killmatrix.executor.slots import Slot
-from pytest_killmatrix.executor.zygote import BRANCH, KILL, RUN, STOP
+from pytest_killmatrix.executor.server import BRANCH, KILL, RUN, STOP
+from pytest_killmatrix.executor.slots import COLLECTING, PREPARING, Slot
 from pytest_killmatrix.model import Outcome, Phase
 
 _TICK: Final = 0.02
@@ -25,6 +25,7 @@ _SHRUNK_FACTOR: Final = 3.0
 _SHRUNK_FLOOR: Final = 0.2
 _UNHURRIED: Final = 0.1  # seconds before which nobody looks what a test did with its time
 _MOST_PATIENCE: Final = 10.0  # times a budget by the clock, however busy the machine
+_PREPARED_WITHIN: Final = 60.0  # seconds for an interpreter that no mutant can have kept from its tests
 _BUSY: Final = 0.7  # of the budget on a processor: then it is a loop, and no wait for something that the load delays
 
 
@@ -95,9 +96,12 @@ class PoolBroken(Exception):
 
 
 class Pool:
-    """Runs tasks in the children of one zygote; ``run`` gives each task's result as soon as it is complete."""
+    """Runs tasks in the children of one server; ``run`` gives each task's result as soon as it is complete.
 
-    def __init__(self, control: socket.socket, slots: list[Slot], limits: Limits) -> None:
+    ``narrow`` says whether children that are fresh interpreters collect only the test files that they run.
+    """
+
+    def __init__(self, control: socket.socket, slots: Sequence[Slot], limits: Limits, memory_base: int = 0) -> None:
         self._connection = Connection(control)
         self._slots = slots
         self.limits = limits
@@ -105,8 +109,8 @@ class Pool:
         self._queue: deque[_Running] = deque()
         self.zygote: int = 0
         self.zygote_cpu = 0.0
-        self._page = os.sysconf("SC_PAGE_SIZE")
-        self._memory_base = 0
+        self._memory_base = memory_base
+        self.narrow = True
 
     def run(
         self, tasks: Iterable[Task], width: int | None = None, tick: Callable[[], None] = lambda: None
@@ -127,7 +131,7 @@ class Pool:
                 slot = free.popleft()
                 self._running[slot] = running
                 running.result.children += 1
-                self._send((RUN, slot, running.task))
+                self._send((RUN, slot, replace(running.task, narrow=self.narrow)))
             if not self._running:
                 return
             for slot in self._wait():
@@ -151,6 +155,7 @@ class Pool:
 
     def stop(self) -> None:
         """End the zygote and its children; what it used is noted."""
+        obeyed = False
         for slot in list(self._running):
             with contextlib.suppress(PoolBroken):
                 self._send((KILL, slot))
@@ -165,12 +170,16 @@ class Pool:
                     break
                 for message in messages:
                     if isinstance(message, tuple) and message[0] == STOP:
-                        _, self.zygote_cpu = message
+                        (_, self.zygote_cpu), obeyed = message, True
         except PoolBroken:
             pass
         if self._running and self.zygote:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.zygote, signal.SIGKILL)
+        for running in self._running.values():
+            if not obeyed and running.pid:  # nobody else is left to end them
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(running.pid, signal.SIGKILL)
         self._connection.socket.close()
 
     # -- what happens ----------------------------------------------------------------------------------------------
@@ -179,7 +188,7 @@ class Pool:
         try:
             self._connection.send(message)
         except OSError as error:
-            raise PoolBroken("the process that forks the tests is gone") from error
+            raise PoolBroken("the process that makes the children is gone") from error
 
     def _wait(self) -> list[int]:
         """One tick: read the logs, look at clocks and memory, return the slots whose child has ended."""
@@ -188,7 +197,7 @@ class Pool:
         if ready:
             messages = self._connection.receive()
             if messages is None:
-                raise PoolBroken("the process that forks the tests is gone")
+                raise PoolBroken("the process that makes the children is gone")
             for message in messages:
                 if isinstance(message, Exited):
                     ended.append(message.slot)
@@ -240,9 +249,9 @@ class Pool:
             self._send((KILL, slot))
             return
         if self.limits.memory and running.pid:
-            used = self._resident(self._worker(running, slot) if current is not None else running.pid)
+            used = resident(self._worker(running, slot) if current is not None else running.pid)
             if not self._memory_base:
-                self._memory_base = self._resident(self.zygote)
+                self._memory_base = resident(self.zygote)
             if used - self._memory_base > self.limits.memory:
                 running.killed = "memory"
                 self._send((KILL, slot))
@@ -263,18 +272,13 @@ class Pool:
         return max(wall - (waiting - running.used[1]), wall / _MOST_PATIENCE)
 
     def _budget(self, running: _Running, test: int) -> float:
-        if test < 0:
+        if test == PREPARING:
+            return max(self.limits.collect, _PREPARED_WITHIN)
+        if test == COLLECTING:
             return self.limits.collect
         if running.result.timeouts >= _PATIENT_TIMEOUTS:
             return max(_SHRUNK_FACTOR * self.limits.clean(test), _SHRUNK_FLOOR)
         return self.limits.budget(test)
-
-    def _resident(self, pid: int) -> int:
-        try:
-            with open(f"/proc/{pid}/statm", "rb") as file:
-                return int(file.read().split()[1]) * self._page
-        except (OSError, IndexError):
-            return 0
 
     def _after_death(self, running: _Running, slot: int) -> Task | None:
         """Book what a death means; the tests that are still to run, if any."""
@@ -285,10 +289,13 @@ class Pool:
             return None
         result, task = running.result, running.task
         done = {found.test for found in result.found}
+        if current is not None and current[0] == PREPARING:
+            result.fault = f"a fresh interpreter did not come to its tests ({running.killed or 'exit status 0'})"
+            return None
         if current is not None and current[0] not in done:
             test, started = current
             seconds = time.monotonic() - started
-            if test < 0:
+            if test == COLLECTING:
                 return self._collection_died(running, seconds)
             for lost in {test} & set(task.tests) | task.dependents(test):
                 if lost not in done:
@@ -332,6 +339,15 @@ class Pool:
         reason = "memory" if running.killed == "memory" else None
         message = "used too much memory" if reason else f"the process died ({running.killed or 'exit status 0'})"
         return Found(test, Outcome.CRASH, phase, None, message, None, seconds, (), True, True, slot_child, reason)
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process uses; 0 where unknown."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):
+        return 0
 
 
 def _schedule(pid: int) -> tuple[float, float]:

@@ -27,13 +27,17 @@ class Purpose(str, enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """A mutant as bytes: what stands in the file at ``path`` from ``start`` to ``end`` becomes ``text``."""
+    """A mutant as bytes: what stands in the file at ``path`` from ``start`` to ``end`` becomes ``text``.
+
+    Without ``marked`` it says nothing of whether it was run.
+    """
 
     path: str
     start: int
     end: int
     text: bytes
     sha256: str
+    marked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +60,8 @@ class Task:
     tests of theirs. ``reload`` names modules to drop before that and to import again, ``own`` those among them that are
     the mutated file: where these cannot be imported, there is nothing to judge. With ``renew`` conftests are loaded
     again and everything is collected again. With ``anew`` the child starts over as a fresh interpreter, and nothing
-    has to be dropped. With ``apart`` each test runs in a fork of the child that did all this, so that none meets what
-    another left behind.
+    has to be dropped; ``narrow`` says that it need not collect the test files of which no test is to run. With
+    ``apart`` each test runs in a fork of the child that did all this, so that none meets what another left behind.
     """
 
     id: int
@@ -76,6 +80,7 @@ class Task:
     reach: bool = False
     marked: bool = False  # a noop: every function carries a mark, as mutants do
     lean: bool = False
+    narrow: bool = True
 
     def order(self) -> list[int]:
         """Every test to run, in order: that of collection, or as given where no test needs another."""

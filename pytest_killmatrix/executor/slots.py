@@ -18,12 +18,15 @@ from typing import Any, Final
 
 ENTERED: Final = 0
 EVALUATED: Final = 1
+#: in place of a test: files are being collected under the mutant; a session is being collected for it
+COLLECTING: Final = -1
+PREPARING: Final = -2
 
 _HEADER: Final = 64
 _SIZE: Final = 1 << 22
 _TAIL: Final = 8  # bytes ever written to the log
 _HEAD: Final = 16  # bytes ever consumed
-_CURRENT: Final = 24  # the running test plus two, 0 between tests (1: files are being collected again)
+_CURRENT: Final = 24  # the running test plus three, 0 between tests
 _STARTED: Final = 32  # when it started, seconds of the monotonic clock
 _WORKER: Final = 40  # the process that runs it
 _COUNTER = struct.Struct("=Q")
@@ -52,14 +55,14 @@ class Slot:
     # -- the child's side ------------------------------------------------------------------------------------------
 
     def begin(self, test: int, *, _now: Callable[[], float] = time.monotonic) -> None:
-        """A test starts (-1: collecting again): clear the marks, note which and when.
+        """A test starts (or a collection): clear the marks, note which and when.
 
         The clock is bound early, because tests freeze it.
         """
         memory = self.memory
         memory[0] = memory[1] = memory[2] = 0
         _CLOCK.pack_into(memory, _STARTED, _now())
-        _COUNTER.pack_into(memory, _CURRENT, test + 2)
+        _COUNTER.pack_into(memory, _CURRENT, test + 3)
 
     def works(self, pid: int) -> None:
         """This process runs the tests."""
@@ -97,7 +100,7 @@ class Slot:
         """The running test and its start on the monotonic clock, or None between tests."""
         test = self._read(_CURRENT)
         started: float = _CLOCK.unpack_from(self.memory, _STARTED)[0]
-        return (test - 2, started) if test else None
+        return (test - 3, started) if test else None
 
     def worker(self) -> int:
         """The process that runs the tests, as it said itself."""

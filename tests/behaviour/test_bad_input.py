@@ -199,29 +199,6 @@ def test_two_runs_at_once(small: Project) -> None:
     assert set(ran.statuses().values()) == {"killed"}
 
 
-# -- what cannot be forked ---------------------------------------------------------------------------------------------
-
-
-def test_threads_alive_at_collection_mean_no_matrix(small: Project) -> None:
-    small.write({"conftest.py": """\
-        import threading
-        threading.Thread(target=threading.Event().wait, daemon=True, name="watcher").start()
-        """})  # fmt: skip
-    ran = small.run()
-    assert "watcher" in message(ran)
-    ran.lines.fnmatch_lines(["*1 passed*"])
-    assert not ran.report.exists()
-    assert ran.status == 5
-
-
-def test_connected_sockets_mean_no_matrix(small: Project) -> None:
-    small.write({"conftest.py": "import socket\nPAIR = socket.socketpair()\n"})
-    ran = small.run()
-    assert "socket" in message(ran)
-    ran.lines.fnmatch_lines(["*1 passed*"])
-    assert not ran.report.exists()
-
-
 def test_the_options_are_in_the_help(small: Project) -> None:
     done = subprocess.run([*small.command(), "--help"], cwd=small.path, capture_output=True, text=True, check=True)
     assert "--kill-matrix-timeout" in done.stdout

@@ -15,8 +15,8 @@ HEAVY = ("sqlite3", "libcst", "mutmut", "coverage", "rich", "yaml")
 OURS = "pytest_killmatrix."
 CHILD_SIDE = [
     "activation.late", "activation.marking", "activation.swap", "child.expectations", "child.hygiene", "child.lean",
-    "child.recollect", "child.records", "child.running", "child.verdict", "child.worker", "executor.protocol",
-    "executor.slots", "executor.zygote", "model",
+    "child.anew", "child.recollect", "child.records", "child.running", "child.verdict", "child.worker",
+    "executor.fresh", "executor.protocol", "executor.server", "executor.slots", "executor.zygote", "model",
 ]  # fmt: skip
 
 
@@ -44,12 +44,27 @@ def test_a_plain_run_loads_nothing_heavy(tmp_path: Path) -> None:
     added = with_us - without
     assert heavy(added) == set()
     ours = {name for name in with_us if name.startswith(OURS)}
-    assert {name.removeprefix(OURS) for name in ours} <= {"plugin", "options", "hookspecs", "model"}
+    assert {name.removeprefix(OURS) for name in ours} <= {"plugin", "options", "hookspecs", "model", "surroundings"}
 
 
 @pytest.mark.parametrize("name", CHILD_SIDE)
 def test_the_child_side_is_light(name: str) -> None:
     assert heavy(loaded_by(f"import pytest, {OURS}{name}")) == set()
+
+
+def test_the_spawner_holds_nothing_of_pytest() -> None:
+    modules = loaded_by(f"import {OURS}executor.spawner")
+    assert heavy(modules) == set()
+    assert "pytest" not in modules
+    assert {name.removeprefix(OURS) for name in modules if name.startswith(OURS)} <= {
+        "executor", "executor.fresh", "executor.protocol", "executor.server", "executor.spawner", "model",
+    }  # fmt: skip
+
+
+def test_the_way_without_a_fork_asks_for_nothing_that_only_forking_platforms_have() -> None:
+    code = "import os; del os.fork, os.register_at_fork; sys.modules.update(fcntl=None, resource=None)"
+    modules = loaded_by(f"import sys; {code}; import pytest, {OURS}session, {OURS}executor.spawn, {OURS}making")
+    assert f"{OURS}executor.zygote" not in modules
 
 
 def test_the_process_under_test_is_light(project: Project) -> None:

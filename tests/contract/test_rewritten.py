@@ -55,8 +55,8 @@ def test_another_interpreter_takes_it_over(pytester: pytest.Pytester, counted: l
     pytester.makepyfile(test_it="def test_it(): assert 1 == 1")
     first = Rewritten().install()
     _collect(pytester)
-    first.save(tmp_path / "code")
-    again = Rewritten.load(tmp_path / "code")
+    first.save(tmp_path)
+    again = Rewritten.load(tmp_path)
     patched: Any = rewriting
     monkey = pytest.MonkeyPatch()
     with monkey.context() as patch:
@@ -76,4 +76,4 @@ def test_what_was_closed_keeps_no_more(pytester: pytest.Pytester, counted: list[
 
 
 def test_nothing_saved_is_nothing_known(tmp_path: Path) -> None:
-    assert Rewritten.load(tmp_path / "missing").install()
+    assert Rewritten.load(tmp_path).install()
