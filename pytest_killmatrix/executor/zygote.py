@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pytest_killmatrix.executor import orphans
 from pytest_killmatrix.executor.protocol import Connection, Exited, Started, Task, quiet_fork
 from pytest_killmatrix.executor.slots import Slot
 
@@ -37,6 +38,7 @@ class Zygote:
     branch_control: socket.socket | None = None
     orphaned: Callable[[], None] = lambda: None
     _inherited_handler: Any = field(default=signal.SIG_DFL, init=False)
+    _branches: set[int] = field(default_factory=set, init=False)
 
     def serve(self) -> None:
         """Obey until told to stop or until the controller is gone; leaves by ``os._exit``."""
@@ -47,6 +49,7 @@ class Zygote:
             os.set_blocking(fd, False)
         self._inherited_handler = signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(alarm, warn_on_full_buffer=False)
+        orphans.adopt()
         try:
             connection.send(os.getpid())
             while True:
@@ -76,15 +79,21 @@ class Zygote:
                     elif verb == BRANCH:
                         self._fork_branch((wake, alarm))
                     else:
+                        self._end(children)
                         usage = resource.getrusage(resource.RUSAGE_SELF)
                         connection.send((STOP, usage.ru_utime + usage.ru_stime))
                         return
         except (BrokenPipeError, ConnectionResetError):
             pass  # the controller is gone: nothing left to do but to end the children
         finally:
-            for pid in children:
-                _kill_group(pid)
+            self._end(children)
             os._exit(0)
+
+    def _end(self, children: dict[int, int]) -> None:
+        for pid in children:
+            _kill_group(pid)
+        orphans.end_all(self._branches)
+        children.clear()
 
     def _fork(self, slot: int, task: Task, private: tuple[int, int]) -> int:
         pid = quiet_fork()
@@ -101,7 +110,8 @@ class Zygote:
     def _fork_branch(self, private: tuple[int, int]) -> None:
         if self.branch is None or self.branch_control is None:
             return
-        if quiet_fork():
+        if pid := quiet_fork():
+            self._branches.add(pid)
             self.branch_control.close()
             return
         try:
@@ -119,6 +129,7 @@ class Zygote:
         self.control.close()
 
     def _reap(self, children: dict[int, int], connection: Connection) -> None:
+        before = len(children)
         for pid in list(children):
             try:
                 if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
@@ -130,6 +141,8 @@ class Zygote:
             slot = children.pop(pid)
             cpu = usage.ru_utime + usage.ru_stime
             connection.send(Exited(slot, status, cpu))
+        if len(children) < before:
+            orphans.end_older(children, self._branches)
 
 
 def _kill_group(pid: int) -> None:
