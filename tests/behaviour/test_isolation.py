@@ -101,7 +101,7 @@ CASES = [
     Case("skips", "return n + 800", "return n - 800", "shop.py"),
     Case("case", "return n + 900", "return n - 900", "shop.py"),
     Case("torn", "return n + 1000", "return n - 1000", "shop.py"),
-    Case("quiet", "return n + 1000", "return int(n + 1000)", "shop.py"),
+    Case("quiet", "return n + 900", "return int(n + 900)", "shop.py"),
 ]
 
 
