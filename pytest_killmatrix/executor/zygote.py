@@ -50,6 +50,7 @@ class Zygote:
         self._inherited_handler = signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(alarm, warn_on_full_buffer=False)
         orphans.adopt()
+        gone = False
         try:
             connection.send(os.getpid())
             while True:
@@ -60,13 +61,13 @@ class Zygote:
                         os.read(wake, 4096)
                 self._reap(children, connection)
                 if not ready and not _alive(self.controller):
-                    self.orphaned()
+                    gone = True
                     break
                 if self.control not in ready:
                     continue
                 messages = connection.receive()
                 if messages is None:
-                    self.orphaned()
+                    gone = True
                     break
                 for verb, *rest in messages:
                     if verb == RUN:
@@ -84,9 +85,11 @@ class Zygote:
                         connection.send((STOP, usage.ru_utime + usage.ru_stime))
                         return
         except (BrokenPipeError, ConnectionResetError):
-            pass  # the controller is gone: nothing left to do but to end the children
+            gone = True  # it may be before it heard of us
         finally:
             self._end(children)
+            if gone:
+                self.orphaned()
             os._exit(0)
 
     def _end(self, children: dict[int, int]) -> None:

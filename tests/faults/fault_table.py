@@ -124,7 +124,7 @@ def run(
     project.cases(layout.cases)
     chosen = [f"{_EXECUTOR}={executor}"] if any(option.flag == _EXECUTOR for option in OPTIONS) else []
     limits = [f"--kill-matrix-memory={_MEMORY}", f"--kill-matrix-timeout={_TIMEOUT}"]
-    ran = project.run("--mutate=code_.py", *limits, *chosen, *words)
+    ran = project.run("--mutate=code_.py", *limits, *chosen, *words, timeout=300)
     check_end(project, ran)
     return ran
 
