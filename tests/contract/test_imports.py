@@ -16,7 +16,7 @@ OURS = "pytest_killmatrix."
 CHILD_SIDE = [
     "activation.late", "activation.marking", "activation.swap", "child.expectations", "child.hygiene", "child.lean",
     "child.recollect", "child.records", "child.running", "child.verdict", "child.worker", "executor.protocol",
-    "executor.slots", "executor.zygote", "model",
+    "executor.orphans", "executor.slots", "executor.zygote", "model",
 ]  # fmt: skip
 
 
