@@ -127,6 +127,7 @@ class Pool:
                 slot = free.popleft()
                 self._running[slot] = running
                 running.result.children += 1
+                self._slots[slot].works(0)  # the number of the one before may be anybody's by now
                 self._send((RUN, slot, running.task))
             if not self._running:
                 return
