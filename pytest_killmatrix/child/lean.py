@@ -14,6 +14,7 @@ import logging
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -25,7 +26,8 @@ from _pytest.unraisableexception import collect_unraisable
 from _pytest.warnings import catch_warnings_for_item
 
 from pytest_killmatrix.child.expectations import Expectations
-from pytest_killmatrix.child.recollect import shared_set_up_failed, shared_tear_down
+from pytest_killmatrix.child.recollect import ends_shared, shared_set_up_failed, shared_tear_down
+from pytest_killmatrix.child.records import Stage
 from pytest_killmatrix.child.running import SessionEnded
 from pytest_killmatrix.child.verdict import Judge, Verdict, first_line
 from pytest_killmatrix.model import Outcome, Phase
@@ -125,6 +127,8 @@ class LeanRunner:
         collectors = (("unraisableexception", collect_unraisable), ("threadexception", collect_thread_exception))
         self._collectors = [collect for name, collect in collectors if manager.has_plugin(name)]
         self._since_read = 0
+        self._descriptors: list[int] = []
+        self.note: Callable[[int], None] = lambda stage: None
 
     def enter(self) -> None:
         """What the left-out hooks would set up around every test: warning filters here, streams and logs later."""
@@ -133,6 +137,7 @@ class LeanRunner:
         self._filters = list(warnings.filters)
         self._show = warnings.showwarning
         self._quiet_level = logging.root.level
+        self._descriptors = _descriptors(self._capture)
         for handler in self._handlers if self._log_level is not None else ():
             handler.setLevel(self._log_level)
 
@@ -148,11 +153,13 @@ class LeanRunner:
         phase = Phase.SETUP
         try:
             try:
+                self.note(Stage.SET_UP)
                 self._begin(f"{current} (setup)")
                 self._reseed(0, item)
                 state.setup(item)
                 self._collect()
                 phase = Phase.CALL
+                self.note(Stage.CALL)
                 self._begin(f"{current} (call)")
                 self._reseed(1, item)
                 pytest_pyfunc_call(item)
@@ -162,6 +169,7 @@ class LeanRunner:
             phase = Phase.TEARDOWN
             item.stash[tmppath_result_key] = {"setup": True, "call": verdict is None}
             try:
+                self.note(Stage.SHARED_TEAR_DOWN if ends_shared(item, nextitem) else Stage.TEAR_DOWN)
                 self._begin(f"{current} (teardown)")
                 self._reseed(2, item)
                 state.teardown_exact(nextitem)
@@ -196,9 +204,16 @@ class LeanRunner:
                 pass  # leaving it tells the interpreter that the filters changed
 
     def _closed_streams(self) -> Verdict | None:
-        """pytest reads what was captured after every phase, and fails where the test closed its streams."""
-        if self._capture is not None and any(getattr(stream, "closed", False) for stream in (sys.stdout, sys.stderr)):
+        """pytest reads what was captured after every phase, and fails where the test closed its streams or files."""
+        if self._capture is None:
+            return None
+        if any(getattr(stream, "closed", False) for stream in (sys.stdout, sys.stderr)):
             return Verdict(Outcome.EXCEPTION, Phase.CALL, "ValueError", "I/O operation on closed file.")
+        try:
+            for fd in self._descriptors:
+                os.fstat(fd)
+        except OSError as error:
+            return Verdict(Outcome.EXCEPTION, Phase.CALL, type(error).__name__, first_line(error))
         return None
 
     def _caught_one(self, item: pytest.Item, error: BaseException, phase: Phase) -> Verdict:
@@ -250,6 +265,18 @@ class LeanRunner:
             self._capture.suspend_global_capture(in_=True)
         for handler in self._handlers:
             logging.root.removeHandler(handler)
+
+
+def _descriptors(manager: Any) -> list[int]:
+    """Where pytest captures descriptors: those that it needs to go on after a test."""
+    capturing: Any = getattr(manager, "_global_capturing", None)
+    captures: list[Any] = [getattr(capturing, name, None) for name in ("out", "err")]
+    return [
+        fd
+        for capture in captures
+        if hasattr(capture, "targetfd_save")
+        for fd in (capture.targetfd_save, capture.tmpfile.fileno())
+    ]
 
 
 def _is_unittest_skip(error: BaseException) -> bool:

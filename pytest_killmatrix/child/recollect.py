@@ -79,6 +79,13 @@ def shared_tear_down(item: pytest.Item) -> bool:
     return any(node not in state.stack for node in item.listchain()[:-1])
 
 
+def ends_shared(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    """Whether more than the item itself is going to be torn down with it."""
+    state: Any = item.session._setupstate
+    needed = nextitem.listchain() if nextitem is not None else []
+    return any(node in state.stack and node not in needed for node in item.listchain()[:-1])
+
+
 def shared_set_up_failed(item: pytest.Item) -> bool:
     """Whether a fixture or collector that other items share failed while it was set up."""
     for chain in fixture_definitions(item).values():

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pytest_killmatrix.child.expectations import Expectations
-from pytest_killmatrix.child.recollect import shared_set_up_failed, shared_tear_down
+from pytest_killmatrix.child.recollect import ends_shared, shared_set_up_failed, shared_tear_down
+from pytest_killmatrix.child.records import Stage
 from pytest_killmatrix.child.verdict import Judge, Verdict
 from pytest_killmatrix.model import Outcome, Phase
 
@@ -30,6 +32,7 @@ class FullRunner:
         self._excinfo: pytest.ExceptionInfo[BaseException] | None = None
         self._reports: list[tuple[pytest.TestReport, BaseException | None]] = []
         self._shared = False
+        self.note: Callable[[int], None] = lambda stage: None
 
     def run(self, item: pytest.Item, nextitem: pytest.Item | None) -> Verdict:
         """The verdict on one item; raises SessionEnded where the item ended pytest's session."""
@@ -47,6 +50,18 @@ class FullRunner:
         return self._merge()
 
     # -- hooks -----------------------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self) -> None:
+        self.note(Stage.SET_UP)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_call(self) -> None:
+        self.note(Stage.CALL)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        self.note(Stage.SHARED_TEAR_DOWN if ends_shared(item, nextitem) else Stage.TEAR_DOWN)
 
     @pytest.hookimpl
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport:

@@ -6,11 +6,13 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pytest_killmatrix.model import Outcome, Phase
 
 _MESSAGE_LIMIT = 200
+_PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,13 @@ class Judge:
             filename, _ = _innermost(error)
             return not self.is_product(filename)
         return type(error).__name__ in _ORACLES and type(error).__module__.startswith(_ORACLE_MODULES)
+
+
+def internal_error(error: Exception, phase: Phase) -> Verdict:
+    """pytest itself failed, which it calls INTERNALERROR, and its session is over; raises what our own code raised."""
+    if _innermost(error)[0].startswith(_PACKAGE):
+        raise error
+    return Verdict(Outcome.CRASH, phase, type(error).__qualname__, f"INTERNALERROR: {first_line(error)}")
 
 
 _ORACLES = frozenset({"Failed", "DocTestFailure", "MultipleDoctestFailures"})

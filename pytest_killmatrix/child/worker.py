@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import pytest
 from _pytest.warnings import catch_warnings_for_item
@@ -22,12 +22,24 @@ from pytest_killmatrix.child import hygiene, lean, reloading, renewing, shortcut
 from pytest_killmatrix.child.expectations import Expectations
 from pytest_killmatrix.child.lean import LeanRunner
 from pytest_killmatrix.child.recollect import Identity, SameDirectories, identities
-from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID, OBSTACLE, REACH, UNOBSERVED
+from pytest_killmatrix.child.records import (
+    CELL,
+    COLLECTED,
+    END,
+    FAULT,
+    INVALID,
+    OBSTACLE,
+    REACH,
+    UNOBSERVED,
+    Stage,
+)
 from pytest_killmatrix.child.running import FullRunner, SessionEnded
-from pytest_killmatrix.child.verdict import Judge, Verdict, first_line
+from pytest_killmatrix.child.verdict import Judge, Verdict, first_line, internal_error
 from pytest_killmatrix.executor.protocol import Purpose, Task, cause_of_death, quiet_fork
 from pytest_killmatrix.executor.slots import COLLECTING, Slot
 from pytest_killmatrix.model import Outcome, Phase
+
+_INTERNAL_ERROR: Final = 3  # pytest's own exit status
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +161,7 @@ class Workshop:
         slot.works(owner)
         order = [(index, items[index]) for index in task.order()]
         wanted = frozenset(task.tests)
+        self.runner.note = self.lean_runner.note = slot.note
         run = self._runner(task, items)
         for position, (index, item) in enumerate(order):
             if isinstance(item, Verdict):
@@ -165,7 +178,10 @@ class Workshop:
             try:
                 verdict = run(item, next(following, None))
             except SessionEnded as end:
-                verdict, ended = end.verdict, True
+                stage, ended = Stage(slot.stage()), True
+                verdict = replace(end.verdict, phase=stage.phase, shared=stage is Stage.SHARED_TEAR_DOWN)
+            except Exception as error:
+                verdict, ended = internal_error(error, Stage(slot.stage()).phase), True
             seconds = clock() - started
             if process() != owner:
                 leave(0)  # a child that the test forked came back through its frames
@@ -247,7 +263,11 @@ class Workshop:
         return items
 
     def _collect(
-        self, session: pytest.Session, arguments: list[str] | None, files: Collection[str]
+        self,
+        session: pytest.Session,
+        arguments: list[str] | None,
+        files: Collection[str],
+        leave: Callable[[int], None] = os._exit,
     ) -> list[pytest.Item | Verdict]:
         """Collect in this session; the items of all other files stay what they are."""
         errors = CollectErrors()
@@ -259,6 +279,9 @@ class Workshop:
                 collected = session.perform_collect(arguments)
         except (SystemExit, KeyboardInterrupt, pytest.exit.Exception) as error:
             return self._replace(files, {}, CollectErrors({"": broken(error)}))
+        except Exception as error:
+            internal_error(error, Phase.COLLECT)
+            leave(_INTERNAL_ERROR)  # nothing can be trusted to run here any more
         finally:
             for plugin in watching:
                 self.config.pluginmanager.unregister(plugin)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID, OBSTACLE, REACH
+from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID, OBSTACLE, REACH, Stage
 from pytest_killmatrix.executor.protocol import Connection, Exited, Started, Task, cause_of_death
 from pytest_killmatrix.executor.server import BRANCH, KILL, RUN, STOP
 from pytest_killmatrix.executor.slots import COLLECTING, PREPARING, Slot
@@ -131,6 +131,7 @@ class Pool:
                 slot = free.popleft()
                 self._running[slot] = running
                 running.result.children += 1
+                self._slots[slot].works(0)  # the number of the one before may be anybody's by now
                 self._send((RUN, slot, replace(running.task, narrow=self.narrow)))
             if not self._running:
                 return
@@ -297,9 +298,10 @@ class Pool:
             seconds = time.monotonic() - started
             if test == COLLECTING:
                 return self._collection_died(running, seconds)
+            stage = Stage(self._slots[slot].stage())
             for lost in {test} & set(task.tests) | task.dependents(test):
                 if lost not in done:
-                    result.found.append(self._dead(running, lost, seconds, Phase.CALL))
+                    result.found.append(self._dead(running, lost, seconds, stage.phase, stage))
                     done.add(lost)
         rest = tuple(test for test in task.tests if test not in done)
         if not rest:
@@ -319,13 +321,14 @@ class Pool:
         rest = tuple(test for test in task.tests if test not in recollected)
         return replace(task, tests=rest, recollect=(), recollected=(), reload=(), own=(), renew=False) if rest else None
 
-    def _dead(self, running: _Running, test: int, seconds: float, phase: Phase) -> Found:
+    def _dead(self, running: _Running, test: int, seconds: float, phase: Phase, stage: Stage | None = None) -> Found:
         result, slot_child = running.result, running.result.children - 1
+        shared = stage is Stage.SHARED_TEAR_DOWN
         if running.killed == "timeout":
             reduced = result.timeouts >= _PATIENT_TIMEOUTS
             firm = (
                 not reduced
-                and phase is Phase.CALL
+                and phase is not Phase.COLLECT
                 and (running.task.apart or running.task.order()[0] == test)
                 and running.busy > _BUSY * self.limits.budget(test)
             )
@@ -333,12 +336,14 @@ class Pool:
             result.timeouts += 1
             message = f"did not end within {seconds:.1f} s"
             return Found(
-                test, Outcome.TIMEOUT, phase, None, message, None, seconds, flags, True, True, slot_child,
-                beyond_doubt=firm,
+                test, Outcome.TIMEOUT, phase, None, message, None, seconds, flags, True, True, slot_child, None,
+                shared, firm,
             )  # fmt: skip
         reason = "memory" if running.killed == "memory" else None
         message = "used too much memory" if reason else f"the process died ({running.killed or 'exit status 0'})"
-        return Found(test, Outcome.CRASH, phase, None, message, None, seconds, (), True, True, slot_child, reason)
+        return Found(
+            test, Outcome.CRASH, phase, None, message, None, seconds, (), True, True, slot_child, reason, shared
+        )
 
 
 def resident(pid: int) -> int:

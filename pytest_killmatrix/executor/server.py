@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pytest_killmatrix.executor import orphans
 from pytest_killmatrix.executor.protocol import Connection, Exited, Started, Task
 
 STOP: Final = "stop"
@@ -25,16 +26,18 @@ _PARENT_CHECK: Final = 2.0  # seconds between looks whether the controller still
 class Server:
     """Serves one control connection; how a child comes to be is up to ``start``, which gives its process number.
 
-    ``branch`` prepares a second server, on a connection of its own; ``orphaned`` cleans up when the controller is gone.
+    ``branch`` prepares a second server, on a connection of its own, and gives its process number; ``orphaned`` cleans
+    up when the controller is gone.
     """
 
     control: socket.socket
     controller: int
     start: Callable[[Task, int], int]
-    branch: Callable[[], None] = lambda: None
+    branch: Callable[[], int] = lambda: 0
     orphaned: Callable[[], None] = lambda: None
     _wake: tuple[int, int] = field(default=(-1, -1), init=False)
     _inherited_handler: Any = field(default=signal.SIG_DFL, init=False)
+    _branches: set[int] = field(default_factory=set, init=False)
 
     def serve(self) -> None:
         """Obey until told to stop or until the controller is gone; leaves by ``os._exit``."""
@@ -45,6 +48,8 @@ class Server:
             os.set_blocking(fd, False)
         self._inherited_handler = signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(alarm, warn_on_full_buffer=False)
+        orphans.adopt()
+        gone = False
         try:
             connection.send(os.getpid())
             while True:
@@ -55,13 +60,13 @@ class Server:
                         os.read(wake, 4096)
                 self._reap(children, connection)
                 if not ready and not _alive(self.controller):
-                    self.orphaned()
+                    gone = True
                     break
                 if self.control not in ready:
                     continue
                 messages = connection.receive()
                 if messages is None:
-                    self.orphaned()
+                    gone = True
                     break
                 for verb, *rest in messages:
                     if verb == RUN:
@@ -72,16 +77,18 @@ class Server:
                     elif verb == KILL:
                         _kill_group(next((pid for pid, slot in children.items() if slot == rest[0]), 0))
                     elif verb == BRANCH:
-                        self.branch()
+                        self._branches.add(self.branch())
                     else:
+                        self._end(children)
                         used = os.times()
                         connection.send((STOP, used.user + used.system))
                         return
         except (BrokenPipeError, ConnectionResetError):
-            pass  # the controller is gone: nothing left to do but to end the children
+            gone = True  # it may be before it heard of us
         finally:
-            for pid in children:
-                _kill_group(pid)
+            self._end(children)
+            if gone:
+                self.orphaned()
             os._exit(0)
 
     def leave(self) -> None:
@@ -93,7 +100,14 @@ class Server:
             os.close(fd)
         self.control.close()
 
+    def _end(self, children: dict[int, int]) -> None:
+        for pid in children:
+            _kill_group(pid)
+        orphans.end_all(self._branches)
+        children.clear()
+
     def _reap(self, children: dict[int, int], connection: Connection) -> None:
+        before = len(children)
         for pid in list(children):
             try:
                 if not _ended(pid):
@@ -104,6 +118,8 @@ class Server:
             _, status, usage = os.wait4(pid, 0)
             slot = children.pop(pid)
             connection.send(Exited(slot, status, usage.ru_utime + usage.ru_stime))
+        if len(children) < before:
+            orphans.end_older(children, self._branches)
 
 
 def _ended(pid: int) -> bool:

@@ -21,6 +21,7 @@ EVALUATED: Final = 1
 #: in place of a test: files are being collected under the mutant; a session is being collected for it
 COLLECTING: Final = -1
 PREPARING: Final = -2
+_STAGE: Final = 3
 
 _HEADER: Final = 64
 _SIZE: Final = 1 << 22
@@ -60,7 +61,7 @@ class Slot:
         The clock is bound early, because tests freeze it.
         """
         memory = self.memory
-        memory[0] = memory[1] = memory[2] = 0
+        memory[0] = memory[1] = memory[2] = memory[_STAGE] = 0
         _CLOCK.pack_into(memory, _STARTED, _now())
         _COUNTER.pack_into(memory, _CURRENT, test + 3)
 
@@ -71,6 +72,10 @@ class Slot:
     def written(self) -> int:
         """Bytes ever written to the log."""
         return self._read(_TAIL)
+
+    def note(self, stage: int) -> None:
+        """The running test has come to this stage."""
+        self.memory[_STAGE] = stage
 
     def marks(self) -> tuple[bool, bool]:
         """(entered, evaluated) since the last ``begin``."""
@@ -105,6 +110,10 @@ class Slot:
     def worker(self) -> int:
         """The process that runs the tests, as it said itself."""
         return self._read(_WORKER)
+
+    def stage(self) -> int:
+        """The stage that the running test has come to."""
+        return self.memory[_STAGE]
 
     def read(self) -> list[tuple[Any, ...]]:
         """Every record written since the last call, in order."""

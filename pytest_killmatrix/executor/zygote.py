@@ -44,12 +44,12 @@ class Zygote:
         finally:
             os._exit(70)
 
-    def _fork_branch(self) -> None:
+    def _fork_branch(self) -> int:
         if self.branch is None or self.branch_control is None:
-            return
-        if quiet_fork():
+            return 0
+        if pid := quiet_fork():
             self.branch_control.close()
-            return
+            return pid
         try:
             self._server.leave()
             Zygote(self.branch_control, self.branch(), self.controller).serve()

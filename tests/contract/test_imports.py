@@ -16,7 +16,8 @@ OURS = "pytest_killmatrix."
 CHILD_SIDE = [
     "activation.late", "activation.marking", "activation.swap", "child.expectations", "child.hygiene", "child.lean",
     "child.anew", "child.recollect", "child.records", "child.running", "child.verdict", "child.worker",
-    "executor.fresh", "executor.protocol", "executor.server", "executor.slots", "executor.zygote", "model",
+    "executor.fresh", "executor.orphans", "executor.protocol", "executor.server", "executor.slots", "executor.zygote",
+    "model",
 ]  # fmt: skip
 
 

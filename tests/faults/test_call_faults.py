@@ -1,0 +1,28 @@
+"""Faults while a test is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from fault_table import FAULTS, Layout, check_row, executor, run  # noqa: F401
+from projects import Project, Run
+
+
+def in_call(layout: Layout, fault: str) -> None:
+    call = layout.mutated(fault)
+    layout.tests.append(f"def test_before_{fault}(): assert {call}(1) == 1\n")
+    layout.tests.append(f"def test_{fault}(): assert {call}(2) == 2\n")
+    layout.tests.append(f"def test_after_{fault}(state): assert {call}(3) == 3\n")
+    layout.other.append(f"def test_other_{fault}(state): assert {call}(4) == 4\n")
+
+
+@pytest.fixture(scope="module")
+def ran(new_project: Callable[[], Project], executor: str) -> Run:  # noqa: F811
+    return run(new_project(), executor, FAULTS, in_call)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_in_a_test(ran: Run, fault: str) -> None:
+    assert len(ran.mutant(fault)["cells"]) == 4
+    check_row(ran, FAULTS[fault], [f"test_{fault}"], "call")
