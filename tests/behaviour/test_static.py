@@ -263,7 +263,7 @@ CANNOT_BE_COLLECTED = {  # who cannot be imported, though the mutated module can
     "conftest of a directory": ({"sub/conftest.py": "from pkg.a import NAMES\nFIRST = NAMES[0]\n"}, {"exception"}),
     "package of tests": ({"sub/__init__.py": "from pkg.a import NAMES\nFIRST = NAMES[0]\n"}, {"exception"}),
     "warning": (
-        {"pytest.ini": "[pytest]\nfilterwarnings = error\n",
+        {"pytest.ini": "[pytest]\nfilterwarnings = error::UserWarning\n",
          "sub/test_it.py": """\
              import warnings, pkg.a
              if not pkg.a.NAMES: warnings.warn('no names')
