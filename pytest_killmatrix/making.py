@@ -10,7 +10,6 @@ import tokenize
 import uuid
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 from pytest_killmatrix import environment
@@ -24,6 +23,7 @@ from pytest_killmatrix.plan import Planned, plan_mutant, plan_static
 from pytest_killmatrix.prepared import Prepared, Stop, Written
 from pytest_killmatrix.report.narrator import Narrator
 from pytest_killmatrix.report.thresholds import unmet
+from pytest_killmatrix.source import encoding_of
 from pytest_killmatrix.static import StaticWays
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.reader import Reader
@@ -189,7 +189,7 @@ class Maker:
             self.builds,
             paths,
             self.hashes,
-            {name: _encoding(path) for name, path in prepared.targets.files.items()},
+            {name: encoding_of(path.read_bytes()) for name, path in prepared.targets.files.items()},
             self.needs,
             self.unsafe,
             prepared.wide,
@@ -367,9 +367,3 @@ def _replacement(given: Any, plugin: str) -> Replacement:
             "(operator, line, column, end_line, end_column, text)",
             _USAGE,
         ) from None
-
-
-def _encoding(path: Path) -> str:
-    with open(path, "rb") as file:
-        encoding, _ = tokenize.detect_encoding(file.readline)
-    return "utf-8" if encoding == "utf-8-sig" else encoding
