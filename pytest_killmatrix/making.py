@@ -13,12 +13,14 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pytest_killmatrix import environment
+from pytest_killmatrix.child.scratch import holder_of
 from pytest_killmatrix.clean.runs import CleanRuns
 from pytest_killmatrix.controls import Controls
 from pytest_killmatrix.executor.launch import Launched
 from pytest_killmatrix.generate import FileError, FileMutants, GenerationError, Spec, generate
 from pytest_killmatrix.matrix import Done, Matrix, Subjects
 from pytest_killmatrix.model import Build, Mutant, Replacement, RunInfo, Status
+from pytest_killmatrix.options import Surroundings
 from pytest_killmatrix.plan import Planned, plan_mutant, plan_static
 from pytest_killmatrix.prepared import Prepared, Stop, Written
 from pytest_killmatrix.report.narrator import Narrator
@@ -75,8 +77,12 @@ class Maker:
         if sidecar.notice:
             self.info.notes.append(sidecar.notice)
         self.info.notes.append(self.prepared.targets.described())
+        if self.settings.sandbox == "copy":
+            self.info.notes.append("tests and mutants ran in a disposable copy of the project")
         if self.settings.static == "reach":
             self.info.notes.append("code that runs at import met only the tests that run code of that module")
+        if holder := holder_of(self.prepared.config.rootpath, self.prepared.modules.values()):
+            self.info.notes.append(f"{holder} holds the temporary directory since its import: children share it")
         files = environment.file_hashes(self.prepared.config.rootpath, without=[self.settings.sidecar])
         self._generate()
         self._run_clean()
@@ -201,9 +207,10 @@ class Maker:
     def _store(self, sidecar: Sidecar, files: dict[str, str]) -> int:
         """Open a run, or go on with an interrupted one that was made of exactly the same."""
         root = self.prepared.config.rootpath
-        self.info.commit, self.info.dirty = environment.commit_of(root)
+        sandbox = Surroundings.of(self.prepared.config).sandbox
+        self.info.commit, self.info.dirty = environment.commit_of(root if sandbox is None else sandbox.root)
         self.info.fingerprint = environment.fingerprint(
-            {**files, **self.hashes}, self.info.options, (str(name) for name in self.prepared.identities)
+            {**files, **self.hashes}, self.info.options, (str(name) for name in self.prepared.identities), root
         )
         found = None if self.settings.fresh else sidecar.find_resumable(self.info.fingerprint)
         self.finished: dict[int, Status] = {}

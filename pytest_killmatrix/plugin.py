@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Add our options, and remember what the environment was before any conftest was loaded."""
     options.register(parser)
-    pluginmanager.register(options.Surroundings(dict(os.environ)), options.Surroundings.NAME)
+    sandbox = None
+    if options.SANDBOX in os.environ:
+        from pytest_killmatrix.sandbox.inside import Inside
+
+        sandbox = Inside.begin(os.environ)
+    pluginmanager.register(options.Surroundings(dict(os.environ), sandbox), options.Surroundings.NAME)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -25,6 +30,17 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     from pytest_killmatrix import hookspecs
 
     pluginmanager.add_hookspecs(hookspecs)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, Any, Any]:
+    """Go over to a copy of the project, where that was asked for, before anything of it is loaded."""
+    surroundings = options.Surroundings.of(early_config)
+    if options.sandboxed(early_config) and surroundings.sandbox is None:
+        from pytest_killmatrix.sandbox.entering import enter
+
+        enter(early_config, surroundings.environ)
+    return (yield)
 
 
 @pytest.hookimpl(tryfirst=True)

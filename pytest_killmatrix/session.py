@@ -74,6 +74,7 @@ class KillMatrix:
 
     def before_loop(self, session: pytest.Session) -> None:
         """Fork the zygote while no test has run; where that cannot be, remember why."""
+        self._refuse_strangers()
         reason = self._why_not(session)
         if reason is None:
             # not before it is known that this platform can fork: these import what others lack
@@ -104,6 +105,17 @@ class KillMatrix:
         )
         self._launched = launch(session, files, self.settings.workers, self._shorten, self._sys_path)
         self._cpu_before_loop = environment.own_cpu()
+
+    def _refuse_strangers(self) -> None:
+        """In a copy of the project nothing may be loaded from the project itself."""
+        sandbox = options.Surroundings.of(self.config).sandbox
+        stranger = sandbox.stranger(list(sys.modules.values())) if sandbox is not None else None
+        if stranger is not None:
+            raise pytest.UsageError(
+                f"--kill-matrix-sandbox=copy: the tests import {stranger}, and not its copy; install the project so "
+                "that its folder is on the path (pip install -e . --config-settings editable_mode=compat), or name "
+                "that in pytest's pythonpath option"
+            )
 
     def after_loop(self) -> None:
         """The loop came to its end by itself."""

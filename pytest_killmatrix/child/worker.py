@@ -23,6 +23,7 @@ from pytest_killmatrix.child.lean import LeanRunner
 from pytest_killmatrix.child.recollect import identities
 from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID, OBSTACLE, REACH, UNOBSERVED
 from pytest_killmatrix.child.running import FullRunner, SessionEnded
+from pytest_killmatrix.child.scratch import Scratch, holder_of
 from pytest_killmatrix.child.verdict import Judge, Verdict, first_line
 from pytest_killmatrix.executor.protocol import Purpose, Task
 from pytest_killmatrix.executor.slots import Slot
@@ -57,6 +58,7 @@ class Workshop:
         hygiene.settle_hypothesis(session.items)
         self.identities = identities(session.items)
         self.restore_random = hygiene.random_state()
+        self.scratch = Scratch(temporary, holder_of(self.config.rootpath, sys.modules.values()))
         self.live = LiveFunctions(files)
         expectations = Expectations()
         expectations.install()
@@ -92,6 +94,7 @@ class Workshop:
             if task.anew and self.start_over is not None:
                 self.start_over(task, slot_number)
             hygiene.enter(self.config, slot_number, len(self.slots), private)
+            self.scratch.enter(slot_number)
             self.restore_random()
             items: Sequence[pytest.Item | Verdict] = self.items
             if obstacle := self._activate(task, slot):

@@ -144,14 +144,13 @@ def _serve(
     from pytest_killmatrix.clean.rerun import arguments
 
     try:
-        surroundings = session.config.pluginmanager.get_plugin(Surroundings.NAME)
-        assert isinstance(surroundings, Surroundings)
         workshop = Workshop(session, slots, files, temporary, shorten)
         anew = Anew(
             sys_path, arguments(session.config), workshop.identities, files, str(temporary),
             [str(slot.path) for slot in slots], str(session.config.rootpath),
-            surroundings.environ,
+            Surroundings.of(session.config).environ,
         )  # fmt: skip
+        workshop.scratch.prepare(len(slots))
         workshop.start_over = functools.partial(become, anew)
     except BaseException as error:
         (temporary / LAST_WORDS).write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
@@ -175,4 +174,5 @@ def _serve(
         branch,
         branch_control,
         lambda: shutil.rmtree(temporary, ignore_errors=True),
+        workshop.scratch.empty,
     ).serve()

@@ -27,7 +27,8 @@ _PARENT_CHECK: Final = 2.0  # seconds between looks whether the controller still
 class Zygote:
     """Serves one control connection; ``launch`` runs a task in a fresh child and never returns to its caller.
 
-    ``branch`` prepares a second zygote (the one that measures reach) in a process forked from this one.
+    ``branch`` prepares a second zygote (the one that measures reach) in a process forked from this one; ``ended`` is
+    told the slot of every child that has ended.
     """
 
     control: socket.socket
@@ -37,6 +38,7 @@ class Zygote:
     branch: Callable[[], Callable[[Task, int], None]] | None = None
     branch_control: socket.socket | None = None
     orphaned: Callable[[], None] = lambda: None
+    ended: Callable[[int], None] = lambda slot: None
     _inherited_handler: Any = field(default=signal.SIG_DFL, init=False)
 
     def serve(self) -> None:
@@ -107,7 +109,8 @@ class Zygote:
             return
         try:
             self._become_child(private)
-            Zygote(self.branch_control, self.slots, self.branch(), self.controller).serve()
+            branch = self.branch()
+            Zygote(self.branch_control, self.slots, branch, self.controller, ended=self.ended).serve()
         finally:
             os._exit(70)
 
@@ -129,6 +132,7 @@ class Zygote:
             _kill_group(pid)  # while the zombie still holds the number, so it can be nobody else's group
             _, status, usage = os.wait4(pid, 0)
             slot = children.pop(pid)
+            self.ended(slot)
             cpu = usage.ru_utime + usage.ru_stime
             connection.send(Exited(slot, status, cpu))
 
