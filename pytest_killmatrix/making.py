@@ -200,6 +200,7 @@ class Maker:
             self.unsafe,
             prepared.wide,
             self.file_tests,
+            [item.nodeid for item in prepared.items],
         )
 
     # -- 4. the sidecar --------------------------------------------------------------------------------------------

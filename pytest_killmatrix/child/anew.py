@@ -18,13 +18,13 @@ import pytest
 
 from pytest_killmatrix.activation import interpreter, marking
 from pytest_killmatrix.activation.late import install_mutant
-from pytest_killmatrix.child import reloading
+from pytest_killmatrix.child import reading, reloading
 from pytest_killmatrix.child.private import Private
 from pytest_killmatrix.child.recollect import Identity, identities
 from pytest_killmatrix.child.records import COLLECTED, FAULT, INVALID
 from pytest_killmatrix.child.verdict import Verdict, first_line
 from pytest_killmatrix.child.worker import CollectErrors, Workshop
-from pytest_killmatrix.executor.protocol import Task
+from pytest_killmatrix.executor.protocol import Purpose, Task
 from pytest_killmatrix.executor.slots import Slot
 from pytest_killmatrix.model import Outcome, Phase
 from pytest_killmatrix.options import OBSERVED
@@ -118,6 +118,7 @@ def run_here(
     session.items[:] = [item for item in items if isinstance(item, pytest.Item)]
     workshop = Workshop(session, [slot] * len(anew.slots), anew.files, Path(anew.temporary), shorten)
     workshop.items = items
+    workshop.mutated = task.splice.path if task.splice is not None else None
     workshop.run(replace(task, swaps=(), splice=None, reload=(), own=(), recollect=(), anew=False), order.slot)
 
 
@@ -137,6 +138,8 @@ def main() -> None:
         place = (splice.path, splice.start, splice.end, splice.text, splice.sha256)
         install_mutant(*place, slot.memory.__setitem__, marking)
         interpreter.announce(interpreter.mutant(*place, anew.slots[order.slot]))
+        if task.purpose is not Purpose.NOOP:
+            reading.watch(splice.path, slot.note_reading)
     sys.argv = ["pytest", *anew.arguments]
     plugin = _OneTask(order, slot, failures)
     error: BaseException | None = None

@@ -17,11 +17,11 @@ import pytest
 from pytest_killmatrix.activation import interpreter, marking
 from pytest_killmatrix.activation.late import install_mutant
 from pytest_killmatrix.activation.swap import LiveFunctions
-from pytest_killmatrix.child import hygiene, lean, reloading
+from pytest_killmatrix.child import hygiene, lean, reading, reloading
 from pytest_killmatrix.child.expectations import Expectations
 from pytest_killmatrix.child.lean import LeanRunner
 from pytest_killmatrix.child.recollect import identities
-from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID, OBSTACLE, REACH, UNOBSERVED
+from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID, OBSTACLE, REACH, READ, UNOBSERVED
 from pytest_killmatrix.child.running import FullRunner, SessionEnded
 from pytest_killmatrix.child.scratch import Scratch, holder_of
 from pytest_killmatrix.child.verdict import Judge, Verdict, first_line
@@ -78,6 +78,7 @@ class Workshop:
         self.lean_items = frozenset(id(item) for item in session.items if lean.eligible(item))
         self.start_over: Callable[[Task, int], NoReturn] | None = None
         self.reach: Reach | None = None
+        self.mutated: str | None = None  # the file, in a child that knows it
 
     def run(
         self,
@@ -122,6 +123,9 @@ class Workshop:
             place = (splice.path, splice.start, splice.end, splice.text, splice.sha256)
             install_mutant(*place, slot.memory.__setitem__, marking)
             interpreter.announce(interpreter.mutant(*place, str(slot.path)))
+            if task.purpose is not Purpose.NOOP:
+                self.mutated = splice.path
+                reading.watch(splice.path, slot.note_reading)
         mark = slot.memory.__setitem__
         if task.purpose is Purpose.NOOP:
             for swap in task.swaps:  # one that cannot be made live is a matter of its own mutants, not of the control
@@ -149,6 +153,8 @@ class Workshop:
                     slot.write((CELL, task.id, index, *_flat(item, 0.0), False, True, False))
                 continue
             following = (other for _, other in order[position + 1 :] if isinstance(other, pytest.Item))
+            if self.mutated is not None:
+                reading.forget(self.mutated)
             slot.begin(index)
             measure = self.reach if task.reach and index in wanted else None
             if measure is not None:
@@ -163,8 +169,9 @@ class Workshop:
             if process() != owner:
                 leave(0)  # a child that the test forked came back through its frames
             entered, evaluated = slot.marks()
-            if slot.memory[interpreter.UNOBSERVED]:
-                verdict = replace(verdict, flags=(*verdict.flags, UNOBSERVED))
+            if past := slot.memory[interpreter.UNOBSERVED]:
+                flag = READ if past == interpreter.AS_TEXT else UNOBSERVED
+                verdict = replace(verdict, flags=(*verdict.flags, flag))
             if index in wanted:
                 slot.write((CELL, task.id, index, *_flat(verdict, seconds), entered, evaluated, verdict.shared))
                 if measure is not None:
