@@ -15,7 +15,8 @@ HEAVY = ("sqlite3", "libcst", "mutmut", "coverage", "rich", "yaml")
 OURS = "pytest_killmatrix."
 CHILD_SIDE = [
     "activation.late", "activation.marking", "activation.swap", "child.expectations", "child.hygiene", "child.lean",
-    "child.reading", "child.recollect", "child.records", "child.running", "child.scratch", "child.verdict", "child.worker", "executor.protocol",
+    "child.reading", "child.recollect", "child.records", "child.running", "child.scratch", "child.verdict",
+    "child.worker", "executor.protocol",
     "executor.slots", "executor.zygote", "model",
 ]  # fmt: skip
 
