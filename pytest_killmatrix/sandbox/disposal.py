@@ -39,7 +39,10 @@ def remove(folder: Path) -> None:
             function(path)
 
     with contextlib.suppress(OSError):
-        shutil.rmtree(folder, onerror=again)
+        if sys.version_info >= (3, 12):
+            shutil.rmtree(folder, onexc=again)
+        else:
+            shutil.rmtree(folder, onerror=again)
     shutil.rmtree(folder, ignore_errors=True)
 
 
