@@ -24,6 +24,9 @@ _HARMLESS: Final = tuple(
     )
 )  # fmt: skip
 
+#: loads code, to which ``late`` gives the mutant; looks whether a path is an archive
+_LOADERS: Final = frozenset({"get_code", "_get_code_from_file", "_read_directory"})
+
 
 def watch(path: str, note: Callable[[], None]) -> None:
     """From now on call ``note`` when the file at ``path`` (resolved) is opened by somebody who uses its text."""
@@ -54,7 +57,9 @@ def _is_harmless(frame: FrameType | None) -> bool:
         code = frame.f_code
         if code.co_filename.endswith(_HARMLESS):
             return True
-        if code.co_filename.startswith("<frozen importlib") and code.co_name == "get_code":
+        if code.co_name in _LOADERS and (
+            code.co_filename.startswith("<frozen ") or code.co_filename.endswith("runpy.py")
+        ):
             return True
         frame = frame.f_back
     return False
