@@ -38,8 +38,10 @@ def generated(data: bytes) -> tuple[SourceFile, list[tuple[Mutant, Build]]]:
 def faults(source: SourceFile, made: Sequence[tuple[Mutant, Build]], most: int = 10**9, seed: int = 0) -> list[str]:
     """What is wrong with them, one line each; ``most`` limits the mutants for which the whole file is compiled."""
     found = [*_repeated_keys(made), *_touched(source, made)]
+    lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", source.text)
+    starts = [0, *itertools.accumulate(map(len, lines))]
     for mutant, _ in made:
-        found += (f"{_name(mutant)}: {fault}" for fault in _misplaced(source, mutant))
+        found += (f"{_name(mutant)}: {fault}" for fault in _misplaced(source, starts, mutant))
     chosen = list(made) if len(made) <= most else random.Random(seed).sample(list(made), most)
     whole = _Whole(source, {mutant.key: mutant for mutant, _ in made})
     for mutant, build in chosen:
@@ -56,18 +58,16 @@ def _repeated_keys(made: Sequence[tuple[Mutant, Build]]) -> Iterator[str]:
     yield from (f"two mutants are {one}" for one, other in itertools.pairwise(keys) if one == other)
 
 
-def _misplaced(source: SourceFile, mutant: Mutant) -> Iterator[str]:
+def _misplaced(source: SourceFile, starts: Sequence[int], mutant: Mutant) -> Iterator[str]:
     """Whether positions, offsets and texts agree, counted from the decoded lines and from the bytes."""
-    lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", source.text)
-    index = sum(map(len, lines[: mutant.line - 1])) + mutant.column
-    end = sum(map(len, lines[: mutant.end_line - 1])) + mutant.end_column
+    index, end = starts[mutant.line - 1] + mutant.column, starts[mutant.end_line - 1] + mutant.end_column
     if source.text[index:end] != mutant.original:
         yield f"lines and columns are those of {source.text[index:end]!r}"
     if source.data[mutant.start : mutant.end].decode(source.encoding) != mutant.original:
         yield f"offsets are those of {source.data[mutant.start : mutant.end]!r}"
     if mutant.original == mutant.replacement:
         yield "changes nothing"
-    if not 1 <= mutant.first_line <= mutant.last_line <= len(lines):
+    if not 1 <= mutant.first_line <= mutant.last_line < len(starts):
         yield f"executes on lines {mutant.first_line} to {mutant.last_line}"
     try:
         mutated = source.splice(mutant.start, mutant.end, mutant.replacement)
@@ -78,9 +78,8 @@ def _misplaced(source: SourceFile, mutant: Mutant) -> Iterator[str]:
     text = source.text[:index] + mutant.replacement + source.text[end:]
     if mutated[len(source.bom) :].decode(source.encoding) != text or not mutated.startswith(source.bom):
         yield "the bytes with the replacement are not the text with the replacement"
-    after = re.split(r"(?<=\n)|(?<=\r)(?!\n)", text)
-    tail = len(lines) - mutant.end_line
-    if after[: mutant.line - 1] != lines[: mutant.line - 1] or (tail and after[-tail:] != lines[-tail:]):
+    above, below = source.text[: starts[mutant.line - 1]], source.text[starts[mutant.end_line] :]
+    if not (text.startswith(above) and text.endswith(below)):
         yield "other lines changed"
 
 
