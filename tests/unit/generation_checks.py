@@ -211,13 +211,18 @@ def _lines(text: str) -> int:
     return len(re.findall(r"\r\n|\r|\n", text))
 
 
+def _text(value: object) -> str:
+    """What a constant is; the order in which a set is shown is another after ``marshal``."""
+    return str(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)
+
+
 def _program(code: CodeType) -> object:
     """The instructions with what they work on, whatever order constants are kept in, and whichever are not used."""
     return [
         code.co_name, code.co_flags, code.co_varnames, code.co_freevars, code.co_cellvars,
         *(
             (item.opname, _program(item.argval)) if isinstance(item.argval, CodeType)
-            else (item.opname, type(item.argval), repr(item.argval))
+            else (item.opname, type(item.argval), _text(item.argval))
             for item in dis.get_instructions(code)
         ),
     ]  # fmt: skip
