@@ -59,8 +59,11 @@ def file_hashes(root: Path, without: Iterable[Path] = ()) -> dict[str, str]:
     }
 
 
-def fingerprint(files: Mapping[str, str], options: Mapping[str, object], selection: Iterable[str]) -> str:
-    """One hash over sources, tests, configuration, options, environment and the tests selected."""
+def fingerprint(files: Mapping[str, str], options: Mapping[str, object], selection: Iterable[str], root: Path) -> str:
+    """One hash over sources, tests, configuration, options, environment and the tests selected.
+
+    Where the project is does not matter: a sandbox is somewhere else every time.
+    """
     installed = sorted(
         f"{distribution.metadata['Name']}=={distribution.version}"
         for distribution in importlib.metadata.distributions()
@@ -74,7 +77,8 @@ def fingerprint(files: Mapping[str, str], options: Mapping[str, object], selecti
         "selection": list(selection),
         "hash_seed": hash_seed(),
     }
-    return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
+    text = json.dumps(facts, sort_keys=True, default=str).replace(json.dumps(str(root))[1:-1], "")
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _files(root: Path) -> Iterator[Path]:

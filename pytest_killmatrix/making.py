@@ -10,10 +10,10 @@ import tokenize
 import uuid
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 from pytest_killmatrix import environment
+from pytest_killmatrix.child.scratch import holder_of
 from pytest_killmatrix.clean.runs import CleanRuns
 from pytest_killmatrix.controls import NOT_EXERCISED, OK, Controls
 from pytest_killmatrix.executor.base import Executor
@@ -25,10 +25,12 @@ from pytest_killmatrix.plan import Planned, plan_mutant, plan_static
 from pytest_killmatrix.prepared import Prepared, Stop, Written
 from pytest_killmatrix.report.narrator import Narrator
 from pytest_killmatrix.report.thresholds import unmet
+from pytest_killmatrix.source import encoding_of
 from pytest_killmatrix.static import StaticWays
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.reader import Reader
 from pytest_killmatrix.store.writer import Sidecar
+from pytest_killmatrix.surroundings import Surroundings
 
 _FAILED: Final = 1
 _OUR_FAULT: Final = 3
@@ -78,8 +80,12 @@ class Maker:
         self.info.notes.append(self.prepared.targets.described())
         if self.prepared.executor_because is not None:
             self.info.notes.append(f"every mutant ran in a fresh interpreter: {self.prepared.executor_because}")
+        if self.settings.sandbox == "copy":
+            self.info.notes.append("tests and mutants ran in a disposable copy of the project")
         if self.settings.static == "reach":
             self.info.notes.append("code that runs at import met only the tests that run code of that module")
+        if holder := holder_of(self.prepared.config.rootpath, self.prepared.modules.values()):
+            self.info.notes.append(f"{holder} holds the temporary directory since its import: children share it")
         files = environment.file_hashes(self.prepared.config.rootpath, without=[self.settings.sidecar])
         self._generate()
         self._run_clean()
@@ -192,11 +198,12 @@ class Maker:
             self.builds,
             paths,
             self.hashes,
-            {name: _encoding(path) for name, path in prepared.targets.files.items()},
+            {name: encoding_of(path.read_bytes()) for name, path in prepared.targets.files.items()},
             self.needs,
             self.unsafe,
             prepared.wide,
             self.file_tests,
+            [item.nodeid for item in prepared.items],
         )
 
     # -- 4. the sidecar --------------------------------------------------------------------------------------------
@@ -204,9 +211,10 @@ class Maker:
     def _store(self, sidecar: Sidecar, files: dict[str, str]) -> int:
         """Open a run, or go on with an interrupted one that was made of exactly the same."""
         root = self.prepared.config.rootpath
-        self.info.commit, self.info.dirty = environment.commit_of(root)
+        sandbox = Surroundings.of(self.prepared.config).sandbox
+        self.info.commit, self.info.dirty = environment.commit_of(root if sandbox is None else sandbox.root)
         self.info.fingerprint = environment.fingerprint(
-            {**files, **self.hashes}, self.info.options, (str(name) for name in self.prepared.identities)
+            {**files, **self.hashes}, self.info.options, (str(name) for name in self.prepared.identities), root
         )
         found = None if self.settings.fresh else sidecar.find_resumable(self.info.fingerprint)
         self.finished: dict[int, Status] = {}
@@ -386,9 +394,3 @@ def _replacement(given: Any, plugin: str) -> Replacement:
             "(operator, line, column, end_line, end_column, text)",
             _USAGE,
         ) from None
-
-
-def _encoding(path: Path) -> str:
-    with open(path, "rb") as file:
-        encoding, _ = tokenize.detect_encoding(file.readline)
-    return "utf-8" if encoding == "utf-8-sig" else encoding

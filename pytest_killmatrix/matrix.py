@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pytest_killmatrix.analysis.status import status_of
-from pytest_killmatrix.child.records import UNOBSERVED
+from pytest_killmatrix.child.records import READ, UNOBSERVED
 from pytest_killmatrix.executor.pool import Found, Pool, TaskResult
 from pytest_killmatrix.executor.protocol import Purpose, Splice, Swap, Task
 from pytest_killmatrix.model import Build, Cell, Isolation, Mutant, Outcome, Phase, Status
@@ -97,6 +97,7 @@ class Subjects:
     unsafe: Collection[int]
     wide: Collection[int]
     file_tests: Mapping[str, Sequence[int]]
+    names: Sequence[str]
     static: Mapping[int, Planned] = field(default_factory=dict)  # the other way of mutants that are swapped
     code_readers: frozenset[int] = (
         frozenset()
@@ -420,11 +421,12 @@ class Matrix:
                 return Done(planned.mutant, Status.PENDING, "not live", (), planned.reached_by)
             if job.error is None:
                 return Done(planned.mutant, Status.NO_COVERAGE, "line_reached", (), ())
-        # the file ran unmutated as a script: what that test then says is no outcome of this mutant
+        # the file was read, or ran as a script, without the mutant: what that test says is no outcome of this mutant
         seen = {
             test: cell
             for test, cell in job.cells.items()
             if test not in self._subjects.code_readers
+            and READ not in cell.flags
             and (cell.outcome.kills or (UNOBSERVED not in cell.flags and test not in job.absent))
         }
         status = status_of(
@@ -437,6 +439,9 @@ class Matrix:
         reason = "string_only" if mutant.string_only and status is Status.SURVIVED else job.error
         if status is Status.PENDING:
             reason = "not observable"
+            reader = next((test for test, cell in sorted(job.cells.items()) if READ in cell.flags), None)
+            if reader is not None:
+                reason = f"not observable: {self._subjects.names[reader]} reads the source of {mutant.path} itself"
             if job.absent or not self._subjects.code_readers.isdisjoint(job.cells):
                 reason = "not live in every test"
         return Done(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from pytest_killmatrix.model import Mutant, Replacement, Status
-from pytest_killmatrix.source import SourceFile, first_line, last_line
+from pytest_killmatrix.source import SourceFile, first_line, is_string, last_line
 
 MODULE = "<module>"
 _PRAGMA = re.compile(r"#\s*pragma[:\s]?\s*no\s*(?:mutate|cover)\b", re.IGNORECASE)
@@ -321,7 +321,7 @@ class Layout:
         region.lambdas.append(_Lambda(start, self._end(node), first, last, function))
 
     def _docstring(self, node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        if node.body and is_docstring(node.body[0]):
+        if node.body and is_string(node.body[0]):
             self._leave_alone(node.body[0])
 
     def _annotations(self, arguments: ast.arguments) -> None:
@@ -353,15 +353,6 @@ class Layout:
 
 
 _SUITES = frozenset({"body", "orelse", "finalbody", "handlers"})
-
-
-def is_docstring(statement: ast.stmt) -> bool:
-    """Whether a first statement of a body is its docstring."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
 
 
 def _joined(definition: str, name: str) -> str:

@@ -14,6 +14,7 @@ DEFAULT_SIDECAR: Final = ".killmatrix.sqlite"
 AUTO: Final = "auto"  # values of --kill-matrix-executor
 FORK: Final = "fork"
 SUBPROCESS: Final = "subprocess"
+SANDBOX: Final = "KILLMATRIX_SANDBOX"  # the variable by which a process in a sandbox knows that it is in one
 OBSERVED: Final = "killmatrix-observer"  # the plugin that marks the fresh interpreter of a clean run
 
 
@@ -29,6 +30,7 @@ class Option:
     repeat: bool = False
     switch: bool = False
     choices: tuple[str, ...] = ()
+    file: bool = False  # one of the user's that a run writes
 
     @property
     def dest(self) -> str:
@@ -54,7 +56,7 @@ OPTIONS: Final = (
         "mutation_operators",
     ),
     Option("--mutants", "only the mutants with this key; a glob is allowed; repeatable", "KEY", repeat=True),
-    Option("--kill-matrix-db", "the sidecar", "PATH", DEFAULT_SIDECAR, "kill_matrix_db"),
+    Option("--kill-matrix-db", "the sidecar", "PATH", DEFAULT_SIDECAR, "kill_matrix_db", file=True),
     Option(
         "--kill-matrix-workers",
         "children at once; auto is the number of processors, or N of pytest-xdist's -n N",
@@ -116,6 +118,14 @@ OPTIONS: Final = (
         ini="kill_matrix_no_alone",
         switch=True,
     ),
+    Option(
+        "--kill-matrix-sandbox",
+        "where tests and mutants run: in the project itself (off), or all in a disposable copy of it (copy)",
+        None,
+        "off",
+        "kill_matrix_sandbox",
+        choices=("off", "copy"),
+    ),
     Option("--kill-matrix-fresh", "do not resume an interrupted run", switch=True),
     Option(
         "--kill-matrix-fail-under",
@@ -124,7 +134,7 @@ OPTIONS: Final = (
         ini="kill_matrix_fail_under",
         repeat=True,
     ),
-    Option("--kill-matrix-json", "write the whole result as JSON", "PATH", None, "kill_matrix_json"),
+    Option("--kill-matrix-json", "write the whole result as JSON", "PATH", None, "kill_matrix_json", file=True),
 )
 
 
@@ -145,6 +155,7 @@ class Settings:
     memory: int
     clean_runs: int
     alone: bool
+    sandbox: str
     fresh: bool
     fail_under: tuple[tuple[str, float], ...]
     json: Path | None
@@ -199,6 +210,26 @@ def enabled_early(config: pytest.Config) -> bool:
     return bool(getattr(config.known_args_namespace, OPTIONS[0].dest, False))
 
 
+def sandboxed(config: pytest.Config) -> bool:
+    """Whether this run is to go on in a copy; asked before conftests are loaded, when no value is checked yet."""
+    given = config.known_args_namespace
+    option = next(option for option in OPTIONS if option.flag == "--kill-matrix-sandbox")
+    value = getattr(given, option.dest) or config.getini(str(option.ini))
+    return bool(getattr(given, OPTIONS[0].dest)) and value == "copy"
+
+
+def files(config: pytest.Config) -> dict[str, Path]:
+    """The files that a run writes, by the option that names them; asked as early as ``sandboxed``."""
+    found: dict[str, Path] = {}
+    for option in OPTIONS:
+        given = getattr(config.known_args_namespace, option.dest)
+        text = given or (config.getini(option.ini) if option.ini else None) or option.default
+        if option.file and text:
+            base = config.invocation_params.dir if given else config.rootpath
+            found[option.flag] = Path(os.path.abspath(base / Path(text).expanduser()))
+    return found
+
+
 def refuse_alone(config: pytest.Config) -> None:
     """UsageError where an option of ours was typed that does nothing without the one that asks for a matrix.
 
@@ -231,6 +262,7 @@ def read(config: pytest.Config) -> Settings:
         memory=_whole("--kill-matrix-memory", values["--kill-matrix-memory"], 0) << 20,
         clean_runs=_whole("--kill-matrix-clean-runs", values["--kill-matrix-clean-runs"], 1),
         alone=not values["--kill-matrix-no-alone"],
+        sandbox=values["--kill-matrix-sandbox"],
         fresh=bool(values["--kill-matrix-fresh"]),
         fail_under=tuple(_threshold(text) for text in values["--kill-matrix-fail-under"] or ()),
         json=_path(config, "--kill-matrix-json", json) if json else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,12 @@ if TYPE_CHECKING:
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Add our options, and remember what the process was before any conftest was loaded."""
     options.register(parser)
-    pluginmanager.register(Surroundings(), Surroundings.NAME)
+    sandbox = None
+    if options.SANDBOX in os.environ:
+        from pytest_killmatrix.sandbox.inside import Inside
+
+        sandbox = Inside.begin(os.environ)
+    pluginmanager.register(Surroundings(sandbox), Surroundings.NAME)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -27,13 +33,19 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hookspecs)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Keep what pytest makes of test modules from the first conftest on."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, Any, Any]:
+    """Before the project is loaded: go over to a copy of it, where that was asked for, and keep its test modules."""
+    surroundings = Surroundings.of(early_config)
+    if options.sandboxed(early_config) and surroundings.sandbox is None:
+        from pytest_killmatrix.sandbox.entering import enter
+
+        enter(early_config, surroundings.environ)
     if options.enabled_early(early_config):
         from pytest_killmatrix.rewritten import Rewritten
 
         early_config.pluginmanager.register(Rewritten().install(), Rewritten.NAME)
+    return (yield)
 
 
 @pytest.hookimpl(tryfirst=True)

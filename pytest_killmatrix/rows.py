@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pytest_killmatrix.child.records import UNOBSERVED
+from pytest_killmatrix.child.records import READ, UNOBSERVED
 from pytest_killmatrix.executor.pool import Found
 from pytest_killmatrix.model import Outcome
 
@@ -62,7 +62,7 @@ def read_row(found: Iterable[Found], row: Row) -> RowReading:
         reading.entered, reading.evaluated = row.collected
     for cell in found:
         in_collection = bool(row.collected and row.collected[1] and cell.test in row.recollected)
-        evaluated = cell.evaluated or UNOBSERVED in cell.flags or in_collection
+        evaluated = cell.evaluated or not {UNOBSERVED, READ}.isdisjoint(cell.flags) or in_collection
         before = seen_in_child.get(cell.child, False)
         absent = not evaluated and not cell.entered and cell.test in row.alone
         reading.entered |= cell.entered

@@ -76,6 +76,7 @@ class KillMatrix:
 
     def before_loop(self, session: pytest.Session) -> None:
         """Get ready to make children while no test has run; where that cannot be, remember why."""
+        self._refuse_strangers()
         reason = self._why_not(session)
         if reason is None:
             from pytest_killmatrix.executor.choice import choose
@@ -124,6 +125,17 @@ class KillMatrix:
         environ = Surroundings.of(self.config).environ
         anew = describe(self.config, arguments(self.config), session.items, files, self._sys_path, environ)
         return Spawned(anew, self.settings.workers, self.config.invocation_params.dir)
+
+    def _refuse_strangers(self) -> None:
+        """In a copy of the project nothing may be loaded from the project itself."""
+        sandbox = Surroundings.of(self.config).sandbox
+        stranger = sandbox.stranger(list(sys.modules.values())) if sandbox is not None else None
+        if stranger is not None:
+            raise pytest.UsageError(
+                f"--kill-matrix-sandbox=copy: the tests import {stranger}, and not its copy; install the project so "
+                "that its folder is on the path (pip install -e . --config-settings editable_mode=compat), or name "
+                "that in pytest's pythonpath option"
+            )
 
     def after_loop(self) -> None:
         """The loop came to its end by itself."""

@@ -6,7 +6,6 @@ import __future__
 import ast
 import bisect
 import codecs
-import io
 import itertools
 import re
 import tokenize
@@ -48,8 +47,7 @@ class SourceFile:
         self.data = data
         self.bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
         try:
-            found = encoding or tokenize.detect_encoding(io.BytesIO(data).readline)[0]
-            self.encoding = "utf-8" if self.bom else found
+            self.encoding = encoding or encoding_of(data)
             self.text = data[len(self.bom) :].decode(self.encoding)
         except SyntaxError as error:
             raise SourceError(path, 1, f"cannot be decoded: {error.msg}") from None
@@ -170,6 +168,25 @@ class SourceFile:
         return group_by_lines(self.tree.body)
 
 
+def encoding_of(data: bytes) -> str:
+    """The encoding of a file's text after its byte order mark; SyntaxError as from ``tokenize.detect_encoding``.
+
+    That one does not know ``\\r`` as an end of line, and would take such a file for one line.
+    """
+    lines = iter(re.split(rb"(?<=\n)|(?<=\r)(?!\n)", data, maxsplit=2)[:2])
+    found, _ = tokenize.detect_encoding(lambda: next(lines, b""))
+    return "utf-8" if found == "utf-8-sig" else found
+
+
+def is_string(statement: ast.stmt) -> bool:
+    """Whether a statement is a string: a docstring, where it is the first of a body."""
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
 def first_line(node: ast.stmt | ast.ExceptHandler) -> int:
     """The line a statement starts on, decorators included."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
@@ -182,11 +199,14 @@ def last_line(node: ast.stmt | ast.expr | ast.ExceptHandler) -> int:
 
 
 def group_by_lines(statements: Sequence[ast.stmt]) -> list[Section]:
-    """Statements in order, in groups that share no line."""
+    """Statements in order, in groups that share no line.
+
+    A string belongs to what is before it: alone it would be a docstring.
+    """
     sections: list[Section] = []
     for statement in statements:
         first, last = first_line(statement), last_line(statement)
-        if sections and first <= sections[-1].last_line:
+        if sections and (first <= sections[-1].last_line or is_string(statement)):
             before = sections[-1]
             sections[-1] = Section(before.first_line, max(last, before.last_line), (*before.statements, statement))
         else:

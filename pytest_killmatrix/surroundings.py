@@ -10,9 +10,12 @@ import logging
 import os
 import sys
 import warnings
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+
+if TYPE_CHECKING:
+    from pytest_killmatrix.sandbox.inside import Inside
 
 #: set by pytest and its plugins for themselves
 _NOT_THE_PROJECTS: Final = ("PYTEST_", "COV_CORE_", "COVERAGE_")
@@ -21,12 +24,13 @@ _NOT_THE_PROJECTS: Final = ("PYTEST_", "COV_CORE_", "COVERAGE_")
 class Surroundings:
     """The state of the process that imports may change and no second import takes back; kept as a plugin.
 
-    ``environ`` is the environment as it was.
+    ``environ`` is the environment as it was; ``sandbox`` knows the user's tree, in a copy of it.
     """
 
     NAME: Final = "killmatrix-surroundings"
 
-    def __init__(self) -> None:
+    def __init__(self, sandbox: Inside | None = None) -> None:
+        self.sandbox = sandbox
         self.environ = dict(os.environ)
         self._before = _state()
 

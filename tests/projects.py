@@ -144,7 +144,7 @@ class Project:
             "PYTHONDONTWRITEBYTECODE": "1",
             "KILLMATRIX_CASES": str(listing),
             "TMPDIR": str(self.temporary),
-            MARKER: str(self.path),
+            MARKER: str(self.path.parent),
             "COLUMNS": "120",
         }
         with open(self.outside / screen, "wb") as output:
@@ -206,7 +206,7 @@ class Project:
 
     def processes(self) -> list[int]:
         """Living processes that carry this project's environment."""
-        mark, found = f"{MARKER}={self.path}".encode(), []
+        mark, found = f"{MARKER}={self.path.parent}".encode(), []
         for place in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 state = (place / "stat").read_text().rsplit(")", 1)[1].split()[0]

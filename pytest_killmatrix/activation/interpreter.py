@@ -13,7 +13,9 @@ from typing import Any, Final, NoReturn
 
 VARIABLE: Final = "PYTEST_KILLMATRIX_CHILD"
 _STARTUP: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "startup")
-UNOBSERVED: Final = 2  # the byte of a slot's block that says: a mutated file was run as a script
+UNOBSERVED: Final = 2  # the byte of a slot's block that says what a test did with the mutated file, past the mutant
+AS_SCRIPT: Final = 1
+AS_TEXT: Final = 2
 
 
 def announce(settings: dict[str, Any] | None) -> None:
@@ -67,7 +69,7 @@ def _start_mutant(splice: list[Any], slot: str) -> None:
         memory = mmap.mmap(file.fileno(), 64)
     script = _script(sys.orig_argv)
     if script is not None and os.path.realpath(script) == path:
-        memory[UNOBSERVED] = 1  # the interpreter compiles a script in C, past every hook
+        memory[UNOBSERVED] = AS_SCRIPT  # the interpreter compiles a script in C, past every hook
         return
     late = _sibling("late")
     marking = _Lazy("marking")

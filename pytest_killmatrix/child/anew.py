@@ -20,14 +20,14 @@ import pytest
 
 from pytest_killmatrix.activation import interpreter, marking
 from pytest_killmatrix.activation.late import install_mutant
-from pytest_killmatrix.child import hygiene, reloading
+from pytest_killmatrix.child import hygiene, reading, reloading
 from pytest_killmatrix.child.private import Private
 from pytest_killmatrix.child.recollect import Identity, identities, pair
 from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID
 from pytest_killmatrix.child.verdict import first_line
 from pytest_killmatrix.child.worker import CollectErrors, Workshop, broken, flat
 from pytest_killmatrix.executor.fresh import SESSION, Order, Start, forget_seed
-from pytest_killmatrix.executor.protocol import Task
+from pytest_killmatrix.executor.protocol import Purpose, Task
 from pytest_killmatrix.executor.slots import COLLECTING, PREPARING, Slot
 from pytest_killmatrix.options import OBSERVED
 from pytest_killmatrix.rewritten import Rewritten
@@ -147,6 +147,8 @@ def run_here(
     hygiene.load_random(anew.random)
     workshop = Workshop(session, [slot] * len(anew.slots), anew.files, Path(anew.temporary), shorten)
     workshop.items, workshop.identities = items, anew.order
+    splice = order.task.splice
+    workshop.mutated = splice.path if splice is not None and order.task.purpose is not Purpose.NOOP else None
     if task.reach:
         from pytest_killmatrix.clean.alone import reach_of
 
@@ -175,6 +177,8 @@ def main() -> None:
         place = (splice.path, splice.start, splice.end, splice.text, splice.sha256)
         install_mutant(*place, slot.memory.__setitem__, marking if splice.marked else None)
         interpreter.announce(interpreter.mutant(*place, anew.slots[order.slot]))
+        if task.purpose is not Purpose.NOOP:
+            reading.watch(splice.path, slot.note_reading)
     sys.argv = ["pytest", *anew.arguments]
     plugin = _OneTask(anew, order, slot, failures)
     error: BaseException | None = None

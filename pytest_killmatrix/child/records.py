@@ -40,5 +40,8 @@ _PHASES: Final = {
     Stage.SHARED_TEAR_DOWN: Phase.TEARDOWN,
 }
 
+#: a cell's flag: the test, or what it calls, read the source of the mutated file, which is there without the mutant
+READ: Final = "source_read"
+
 #: a cell's flag: a child interpreter ran a mutated file as a script, unmutated
 UNOBSERVED: Final = "not_observable"

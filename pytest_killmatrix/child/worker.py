@@ -18,7 +18,7 @@ from _pytest.warnings import catch_warnings_for_item
 from pytest_killmatrix.activation import interpreter, marking
 from pytest_killmatrix.activation.late import install_mutant
 from pytest_killmatrix.activation.swap import LiveFunctions
-from pytest_killmatrix.child import hygiene, lean, reloading, renewing, shortcuts
+from pytest_killmatrix.child import hygiene, lean, reading, reloading, renewing, shortcuts
 from pytest_killmatrix.child.expectations import Expectations
 from pytest_killmatrix.child.lean import LeanRunner
 from pytest_killmatrix.child.recollect import Identity, SameDirectories, identities
@@ -30,10 +30,12 @@ from pytest_killmatrix.child.records import (
     INVALID,
     OBSTACLE,
     REACH,
+    READ,
     UNOBSERVED,
     Stage,
 )
 from pytest_killmatrix.child.running import FullRunner, SessionEnded
+from pytest_killmatrix.child.scratch import Scratch, holder_of
 from pytest_killmatrix.child.verdict import Judge, Verdict, first_line, internal_error
 from pytest_killmatrix.executor.protocol import Purpose, Task, cause_of_death, quiet_fork
 from pytest_killmatrix.executor.slots import COLLECTING, Slot
@@ -71,6 +73,7 @@ class Workshop:
         shortcuts.install(session)
         self.identities: Sequence[Identity] = identities(session.items)
         self.restore_random = hygiene.random_state()
+        self.scratch = Scratch(temporary, holder_of(self.config.rootpath, sys.modules.values()))
         self.live = LiveFunctions(files)
         expectations = Expectations()
         expectations.install()
@@ -90,6 +93,7 @@ class Workshop:
         self.lean_items = frozenset(id(item) for item in session.items if lean.eligible(item))
         self.start_over: Callable[[Task, int], NoReturn] | None = None
         self.reach: Reach | None = None
+        self.mutated: str | None = None  # the file, in a child that knows it
 
     def run(
         self,
@@ -106,6 +110,7 @@ class Workshop:
             if task.anew and self.start_over is not None:
                 self.start_over(task, slot_number)
             hygiene.enter(self.config, slot_number, len(self.slots), private)
+            self.scratch.enter(slot_number)
             self.restore_random()
             items: Sequence[pytest.Item | Verdict] = self.items
             if obstacle := self._activate(task, slot):
@@ -140,6 +145,9 @@ class Workshop:
             place = (splice.path, splice.start, splice.end, splice.text, splice.sha256)
             install_mutant(*place, slot.memory.__setitem__, marking if splice.marked else None)
             interpreter.announce(interpreter.mutant(*place, str(slot.path)))
+            if task.purpose is not Purpose.NOOP:
+                self.mutated = splice.path
+                reading.watch(splice.path, slot.note_reading)
         mark = slot.memory.__setitem__
         if task.purpose is Purpose.NOOP:
             for swap in task.swaps:  # one that cannot be made live is a matter of its own mutants, not of the control
@@ -169,6 +177,8 @@ class Workshop:
                     slot.write((CELL, task.id, index, *flat(item, 0.0), False, True, False))
                 continue
             following = (other for _, other in order[position + 1 :] if isinstance(other, pytest.Item))
+            if self.mutated is not None:
+                reading.forget(self.mutated)
             slot.begin(index)
             measure = self.reach if task.reach and index in wanted else None
             if measure is not None:
@@ -186,8 +196,9 @@ class Workshop:
             if process() != owner:
                 leave(0)  # a child that the test forked came back through its frames
             entered, evaluated = slot.marks()
-            if slot.memory[interpreter.UNOBSERVED]:
-                verdict = replace(verdict, flags=(*verdict.flags, UNOBSERVED))
+            if past := slot.memory[interpreter.UNOBSERVED]:
+                flag = READ if past == interpreter.AS_TEXT else UNOBSERVED
+                verdict = replace(verdict, flags=(*verdict.flags, flag))
             if index in wanted:
                 slot.write((CELL, task.id, index, *flat(verdict, seconds), entered, evaluated, verdict.shared))
                 if measure is not None:

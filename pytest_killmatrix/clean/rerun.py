@@ -104,7 +104,7 @@ def arguments(config: pytest.Config) -> list[str]:
     """The user's arguments, and what keeps the other plugins from doing their part a second time."""
     words = [str(word) for word in config.invocation_params.args]
     manager: Any = config.pluginmanager
-    extra = []
+    extra = ["--kill-matrix-sandbox=off"]  # this process may be in the copy already
     if manager.hasplugin("pytest_cov"):
         extra.append("--no-cov")
     if manager.hasplugin("randomly") or manager.hasplugin("pytest_randomly"):

@@ -104,6 +104,7 @@ def _serve(
         anew = describe(session.config, arguments(session.config), session.items, files, sys_path, environ)
         leave_word(anew, temporary, slots)
         workshop = Workshop(session, slots, files, temporary, shorten)
+        workshop.scratch.prepare(len(slots))
         workshop.start_over = functools.partial(become, start_of(environ, temporary))
     except BaseException as error:
         (temporary / LAST_WORDS).write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
@@ -126,4 +127,5 @@ def _serve(
         branch,
         branch_control,
         lambda: shutil.rmtree(temporary, ignore_errors=True),
+        workshop.scratch.empty,
     ).serve()

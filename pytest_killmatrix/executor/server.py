@@ -27,7 +27,7 @@ class Server:
     """Serves one control connection; how a child comes to be is up to ``start``, which gives its process number.
 
     ``branch`` prepares a second server, on a connection of its own, and gives its process number; ``orphaned`` cleans
-    up when the controller is gone.
+    up when the controller is gone; ``ended`` is told the slot of every child that has ended.
     """
 
     control: socket.socket
@@ -35,6 +35,7 @@ class Server:
     start: Callable[[Task, int], int]
     branch: Callable[[], int] = lambda: 0
     orphaned: Callable[[], None] = lambda: None
+    ended: Callable[[int], None] = lambda slot: None
     _wake: tuple[int, int] = field(default=(-1, -1), init=False)
     _inherited_handler: Any = field(default=signal.SIG_DFL, init=False)
     _branches: set[int] = field(default_factory=set, init=False)
@@ -117,6 +118,7 @@ class Server:
             _kill_group(pid)  # while the zombie still holds the number, so it can be nobody else's group
             _, status, usage = os.wait4(pid, 0)
             slot = children.pop(pid)
+            self.ended(slot)
             connection.send(Exited(slot, status, usage.ru_utime + usage.ru_stime))
         if len(children) < before:
             orphans.end_older(children, self._branches)

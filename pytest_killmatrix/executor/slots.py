@@ -16,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from pytest_killmatrix.activation.interpreter import AS_TEXT, UNOBSERVED
+
 ENTERED: Final = 0
 EVALUATED: Final = 1
 #: in place of a test: files are being collected under the mutant; a session is being collected for it
@@ -80,6 +82,10 @@ class Slot:
     def marks(self) -> tuple[bool, bool]:
         """(entered, evaluated) since the last ``begin``."""
         return bool(self.memory[ENTERED]), bool(self.memory[EVALUATED])
+
+    def note_reading(self) -> None:
+        """The running test read the source of the mutated file."""
+        self.memory[UNOBSERVED] = AS_TEXT
 
     def write(self, record: tuple[Any, ...], *, _sleep: Callable[[float], None] = time.sleep) -> None:
         """Append a record of plain values; waits while the controller is a full log behind."""

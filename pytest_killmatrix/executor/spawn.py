@@ -55,7 +55,7 @@ class Spawned(Executor):
     def _spawner(self) -> socket.socket:
         ours, theirs = socket.socketpair()
         with theirs:
-            words = [str(self.temporary), str(os.getpid()), str(theirs.fileno()), PACKAGE]
+            words = [str(self.temporary), str(os.getpid()), str(theirs.fileno()), PACKAGE, str(self._workers)]
             self._spawners.append(
                 subprocess.Popen(
                     [sys.executable, "-I", "-S", "-c", CODE, *words],

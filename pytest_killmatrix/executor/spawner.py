@@ -1,7 +1,7 @@
 """The server that starts interpreters: small, single-threaded, and nothing of the session is in it.
 
-``python -I -S -c "..." DIRECTORY CONTROLLER DESCRIPTOR``: the run's directory, the controller's process number, and the
-inherited end of its control connection.
+``python -I -S -c "..." DIRECTORY CONTROLLER DESCRIPTOR PACKAGE SLOTS``: the run's directory, the controller's process
+number, the inherited end of its control connection, where we are found, and how many slots there are.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from pytest_killmatrix.child.scratch import Scratch
 from pytest_killmatrix.executor.fresh import Start
 from pytest_killmatrix.executor.protocol import Task
 from pytest_killmatrix.executor.server import LAST_WORDS, Server
@@ -43,9 +44,12 @@ def main() -> None:
             (directory / LAST_WORDS).write_text(f"{words[0]}: {error.strerror}", encoding="utf-8")
             raise
 
+    scratch = Scratch(directory, None)
+    scratch.prepare(int(sys.argv[5]))
     Server(
         socket.socket(fileno=descriptor),
         controller,
         spawn,
         orphaned=lambda: shutil.rmtree(directory, ignore_errors=True),
+        ended=scratch.empty,
     ).serve()

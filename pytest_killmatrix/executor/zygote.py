@@ -16,7 +16,8 @@ from pytest_killmatrix.executor.server import Server
 class Zygote:
     """``launch`` runs a task in a child and never returns to its caller.
 
-    ``branch`` prepares a second zygote (the one that measures reach) in a process forked from this one.
+    ``branch`` prepares a second zygote (the one that measures reach) in a process forked from this one; ``ended`` is
+    told the slot of every child that has ended.
     """
 
     control: socket.socket
@@ -25,11 +26,12 @@ class Zygote:
     branch: Callable[[], Callable[[Task, int], None]] | None = None
     branch_control: socket.socket | None = None
     orphaned: Callable[[], None] = lambda: None
+    ended: Callable[[int], None] = lambda slot: None
     _server: Server = field(init=False)
 
     def serve(self) -> None:
         """Obey until told to stop or until the controller is gone; leaves by ``os._exit``."""
-        self._server = Server(self.control, self.controller, self._fork, self._fork_branch, self.orphaned)
+        self._server = Server(self.control, self.controller, self._fork, self._fork_branch, self.orphaned, self.ended)
         self._server.serve()
 
     def _fork(self, task: Task, slot: int) -> int:
@@ -52,6 +54,6 @@ class Zygote:
             return pid
         try:
             self._server.leave()
-            Zygote(self.branch_control, self.branch(), self.controller).serve()
+            Zygote(self.branch_control, self.branch(), self.controller, ended=self.ended).serve()
         finally:
             os._exit(70)

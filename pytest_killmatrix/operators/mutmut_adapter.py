@@ -53,6 +53,8 @@ def edits(text: str, names: Container[str]) -> Iterator[Edit]:
         module = cst.parse_module(text)
     except cst.ParserSyntaxError as error:
         raise LayoutError(f"libcst: {error.message} (line {error.raw_line})") from None
+    except Exception as error:  # its own validation fails on text that Python takes, ``not(not f'')`` for one
+        raise LayoutError(f"libcst: {type(error).__name__}: {error}") from None
     spans = _Spans.of(module)
     if "".join(spans.tokens) != text:
         raise LayoutError("libcst does not reproduce the file's text")
@@ -216,6 +218,8 @@ def _narrow(text: str, spans: _Spans, node: cst.CSTNode, new: str) -> tuple[int,
     """The smallest honest span: without the parentheses, comments and whitespace that both texts share."""
     start, end = spans.whole[node]
     inner_start, inner_end = spans.inner(node)
+    if end > len(text):  # libcst counts a line end that the file's last line does not have
+        end, inner_end, new = len(text), min(inner_end, len(text)), new.removesuffix("\n").removesuffix("\r")
     prefix, suffix = text[start:inner_start], text[inner_end:end]
     shared = new.startswith(prefix) and new.endswith(suffix) and len(new) >= len(prefix) + len(suffix)
     if shared and not ("(" in prefix and isinstance(node, cst.BaseExpression) and not _balanced(new, prefix, suffix)):

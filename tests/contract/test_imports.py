@@ -15,9 +15,9 @@ HEAVY = ("sqlite3", "libcst", "mutmut", "coverage", "rich", "yaml")
 OURS = "pytest_killmatrix."
 CHILD_SIDE = [
     "activation.late", "activation.marking", "activation.swap", "child.expectations", "child.hygiene", "child.lean",
-    "child.anew", "child.recollect", "child.records", "child.running", "child.verdict", "child.worker",
-    "executor.fresh", "executor.orphans", "executor.protocol", "executor.server", "executor.slots", "executor.zygote",
-    "model",
+    "child.anew", "child.reading", "child.recollect", "child.records", "child.running", "child.scratch",
+    "child.verdict", "child.worker", "executor.fresh", "executor.orphans", "executor.protocol", "executor.server", "executor.slots",
+    "executor.zygote", "model",
 ]  # fmt: skip
 
 

@@ -182,3 +182,9 @@ def test_real_modules_go_through(name: str) -> None:
     for mutant, build in zip(mutants, builds, strict=True):
         assert (mutant.verdict is None) == bool(build.codes or build.obstacle)
         assert build.obstacle in {None, compiling.IMPORT_TIME, compiling.FLAGS, compiling.AMBIGUOUS}
+
+
+@pytest.mark.parametrize("text", ["x = 1\n'a'\n", "class A:\n  x = 1\n  'a'\n"])
+def test_a_string_after_the_first_statement_is_no_docstring(text: str) -> None:
+    mutant, _ = change(text, "'a'", "'b'")
+    assert mutant.verdict is Status.EQUIVALENT

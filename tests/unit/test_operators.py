@@ -119,3 +119,18 @@ def test_catalogue_names_are_unique_and_complete() -> None:
     names = operators.catalogue_names()
     assert len(set(names)) == len(names)
     assert {"swap_op", "number", "string", "arg_removal", "statement_deletion", "boundary"} <= set(names)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_a_last_line_without_an_end(newline: str) -> None:
+    text = "match x:\n  case 1: a\n  case 2: b".replace("\n", newline)
+    assert {new for _, new in changes(text, "match")} == {
+        "match x:\n  case 2: b".replace("\n", newline),
+        "match x:\n  case 1: a".replace("\n", newline),
+    }
+
+
+@pytest.mark.parametrize("text", ["not(lambda: x)\n", "not(a if b else c)\n"])
+def test_what_libcst_cannot_read_is_a_layout_error(text: str) -> None:
+    with pytest.raises(operators.LayoutError, match="libcst"):
+        changes(text, "string")

@@ -113,3 +113,8 @@ def test_positions_and_offsets_agree(text: str, bom: bool) -> None:
         offset = file.byte_offset(index)
         assert file.data[offset:].decode() == file.text[index:]
         assert file.locate(offset) == (line, column)
+
+
+def test_a_carriage_return_ends_the_line_of_the_encoding() -> None:
+    file = source(b"# coding: latin-1\rx = '\xe9'\r")
+    assert (file.encoding, file.lines[1]) == ("iso-8859-1", "x = 'é'\r")

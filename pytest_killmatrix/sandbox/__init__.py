@@ -1,0 +1,1 @@
+"""Running the whole thing in a disposable copy of the project (``--kill-matrix-sandbox=copy``)."""
