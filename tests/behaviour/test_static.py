@@ -263,10 +263,10 @@ CANNOT_BE_COLLECTED = {  # who cannot be imported, though the mutated module can
     "conftest of a directory": ({"sub/conftest.py": "from pkg.a import NAMES\nFIRST = NAMES[0]\n"}, {"exception"}),
     "package of tests": ({"sub/__init__.py": "from pkg.a import NAMES\nFIRST = NAMES[0]\n"}, {"exception"}),
     "warning": (
-        {"pytest.ini": "[pytest]\nfilterwarnings = error::UserWarning\n",
+        {"pytest.ini": "[pytest]\nfilterwarnings = error::RuntimeWarning\n",
          "sub/test_it.py": """\
              import warnings, pkg.a
-             if not pkg.a.NAMES: warnings.warn('no names')
+             if not pkg.a.NAMES: warnings.warn('no names', RuntimeWarning)
              def test_sub(): pass
              """},
         {"exception"},

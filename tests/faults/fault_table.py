@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from projects import Case, Project, Run
 
-from pytest_killmatrix.options import OPTIONS
-
-EXECUTORS = ["fork"]
-_EXECUTOR = "--kill-matrix-executor"
+#: every fault under the other executor too, which takes a fresh interpreter for every test: KILLMATRIX_FAULTS=all
+_ALL = os.environ.get("KILLMATRIX_FAULTS") == "all"
 _DISASTER = Path(__file__).with_name("disaster.py")
 _MEMORY = "200"
 _TIMEOUT = "10:0.7"
@@ -122,9 +121,12 @@ def run(
     })  # fmt: skip
     shutil.copy(_DISASTER, project.path)
     project.cases(layout.cases)
-    chosen = [f"{_EXECUTOR}={executor}"] if any(option.flag == _EXECUTOR for option in OPTIONS) else []
-    limits = [f"--kill-matrix-memory={_MEMORY}", f"--kill-matrix-timeout={_TIMEOUT}"]
-    ran = project.run("--mutate=code_.py", *limits, *chosen, *words, timeout=300)
+    limits = [
+        f"--kill-matrix-executor={executor}",
+        f"--kill-matrix-memory={_MEMORY}",
+        f"--kill-matrix-timeout={_TIMEOUT}",
+    ]
+    ran = project.run("--mutate=code_.py", *limits, *words, timeout=1200 if executor == "subprocess" else 300)
     check_end(project, ran)
     return ran
 
@@ -159,8 +161,20 @@ def check_row(ran: Run, fault: Fault, hit: Iterable[str], phase: str | None = No
             assert cell["reason"] == "memory"
 
 
-@pytest.fixture(scope="module", params=EXECUTORS)
+@pytest.fixture(scope="module")
 def executor(request: pytest.FixtureRequest) -> str:
-    """How the children are made."""
+    """How the children are made; a parameter of every test."""
     name: str = request.param
     return name
+
+
+def fault_rows(faults: Collection[str], few: Collection[str] = ()) -> pytest.MarkDecorator:
+    """Each fault under each executor; ``few`` of them, if not all, where every test takes a fresh interpreter."""
+    pairs = [("fork", fault) for fault in faults]
+    pairs += [("subprocess", fault) for fault in chosen("subprocess", faults, few)]
+    return pytest.mark.parametrize(("executor", "fault"), pairs, indirect=["executor"])
+
+
+def chosen(executor: str, faults: Collection[str], few: Collection[str] = ()) -> list[str]:
+    """The faults of this table that are tried under an executor."""
+    return [fault for fault in faults if executor == "fork" or _ALL or fault in few]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from fault_table import FAULTS, SHORT, Layout, check_row, executor, run  # noqa: F401
+from fault_table import FAULTS, SHORT, Layout, check_row, chosen, executor, fault_rows, run  # noqa: F401
 from projects import Project, Run
 
 
@@ -79,10 +79,10 @@ def phase(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def ran(new_project: Callable[[], Project], executor: str, phase: str) -> Run:  # noqa: F811
-    return run(new_project(), executor, SHORT, PHASES[phase][0])
+    return run(new_project(), executor, chosen(executor, SHORT), PHASES[phase][0])
 
 
-@pytest.mark.parametrize("fault", SHORT)
+@fault_rows(SHORT)
 def test_a_fault_in_a_fixture(ran: Run, phase: str, fault: str) -> None:
     _, name, hit = PHASES[phase]
     check_row(ran, FAULTS[fault], [text.format(fault) for text in hit], name)

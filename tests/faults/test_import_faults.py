@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from fault_table import FAULTS, SHORT, Fault, Layout, check_row, executor, run  # noqa: F401
+from fault_table import FAULTS, SHORT, Fault, Layout, check_row, chosen, executor, fault_rows, run  # noqa: F401
 from projects import Case, Project, Run
 
 #: an import or a collection that hangs is given five seconds: one of each kind has to do
@@ -50,10 +50,10 @@ def imported_by_conftest(layout: Layout, fault: str) -> None:
 
 @pytest.fixture(scope="module")
 def collecting(new_project: Callable[[], Project], executor: str) -> Run:  # noqa: F811
-    return run(new_project(), executor, COLLECTED, collected)
+    return run(new_project(), executor, chosen(executor, COLLECTED), collected)
 
 
-@pytest.mark.parametrize("fault", COLLECTED)
+@fault_rows(COLLECTED)
 def test_a_fault_in_a_collection(collecting: Run, fault: str) -> None:
     expected = Fault(fault, frozenset(COLLECTION.get(fault, FAULTS[fault].outcomes)))
     check_row(collecting, expected, [f"test_{fault}_1", f"test_{fault}_2[2]"], "collect")
@@ -61,10 +61,10 @@ def test_a_fault_in_a_collection(collecting: Run, fault: str) -> None:
 
 @pytest.fixture(scope="module")
 def importing(new_project: Callable[[], Project], executor: str) -> Run:  # noqa: F811
-    return run(new_project(), executor, IMPORTED, imported, "--mutate=imported.py")
+    return run(new_project(), executor, chosen(executor, IMPORTED), imported, "--mutate=imported.py")
 
 
-@pytest.mark.parametrize("fault", IMPORTED)
+@fault_rows(IMPORTED)
 def test_a_fault_in_an_import(importing: Run, fault: str) -> None:
     if fault in INVALID:
         assert importing.statuses()[fault] == "invalid"
@@ -74,10 +74,10 @@ def test_a_fault_in_an_import(importing: Run, fault: str) -> None:
 
 @pytest.fixture(scope="module")
 def importing_anew(new_project: Callable[[], Project], executor: str) -> Run:  # noqa: F811
-    return run(new_project(), executor, IMPORTED_ANEW, imported_by_conftest, "--mutate=imported.py")
+    return run(new_project(), executor, chosen(executor, IMPORTED_ANEW), imported_by_conftest, "--mutate=imported.py")
 
 
-@pytest.mark.parametrize("fault", IMPORTED_ANEW)
+@fault_rows(IMPORTED_ANEW)
 def test_a_fault_in_an_import_by_a_conftest(importing_anew: Run, fault: str) -> None:
     if fault in INVALID:
         assert importing_anew.statuses()[fault] == "invalid"
