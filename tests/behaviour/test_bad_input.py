@@ -10,6 +10,8 @@ import time
 import pytest
 from projects import Case, Project, Run
 
+pytestmark = pytest.mark.lengthy
+
 FILES = {
     "shop.py": "def value(n):\n    return n + 1\n",
     "test_shop.py": "import shop\n\ndef test_value(): assert shop.value(1) == 2\n",

@@ -11,6 +11,8 @@ import time
 import pytest
 from projects import Case, Project
 
+pytestmark = pytest.mark.lengthy
+
 MUTANTS = 12
 
 

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from projects import Case, Project
 
+pytestmark = pytest.mark.lengthy
+
 NUMBERS = range(100, 105)
 NOTE = """\
 import os, time

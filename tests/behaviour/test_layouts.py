@@ -7,6 +7,8 @@ from collections.abc import Callable
 import pytest
 from projects import Case, Project
 
+pytestmark = pytest.mark.lengthy
+
 VALUE = "def value(n):\n    return n + 1\n"
 TEST = "def test_value(): assert value(1) == 2\n"
 LAYOUTS: dict[str, tuple[dict[str, str], str, list[str]]] = {

@@ -7,7 +7,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 
+import pytest
 from projects import Case, Project, Run
+
+pytestmark = pytest.mark.lengthy
 
 FILES = {
     "shop.py": """\

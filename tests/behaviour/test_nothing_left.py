@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import subprocess
 
+import pytest
 from projects import Case, Project
+
+pytestmark = pytest.mark.lengthy
 
 CODE = """\
 import os, subprocess, sys, tempfile, time

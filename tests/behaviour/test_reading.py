@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from projects import Case, Project
 
+pytestmark = pytest.mark.lengthy
+
 CODE = """\
 def value(n):
     return n + 1

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from projects import Case, Project, Run
 
+pytestmark = pytest.mark.lengthy
+
 COPY = "--kill-matrix-sandbox=copy"
 
 CODE = """\

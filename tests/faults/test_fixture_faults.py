@@ -8,6 +8,8 @@ import pytest
 from fault_table import FAULTS, SHORT, Layout, check_row, chosen, executor, fault_rows, run  # noqa: F401
 from projects import Project, Run
 
+pytestmark = pytest.mark.lengthy
+
 
 def around(layout: Layout, call: str, fault: str) -> None:
     """Tests before and after, here and in another file, that run the mutated code and meet no fault."""
