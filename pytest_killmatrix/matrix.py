@@ -176,9 +176,8 @@ class Matrix:
         return self._row_tasks(job, job.apart, Kind.ROW, alone=self._isolate or bool(job.isolated))
 
     def _row_tasks(self, job: Job, tests: Sequence[int], kind: Kind, *, alone: bool) -> Iterator[Task]:
-        # what it costs to import and collect again, one child pays for all tests, which are forks of it
         apart = alone and self._forks and job.planned.reload is not None
-        groups = [(test,) for test in tests] if alone and not apart else [tuple(tests)]
+        groups = self._apart(job, tests) if alone else [tuple(tests)]
         job.outstanding += len(groups)
         for group in groups:
             yield self._task(job, group, kind, Purpose.ROW, marked=True, apart=apart)
@@ -201,6 +200,8 @@ class Matrix:
         ordered = set(tests).union(*(before for _, before in needs))
         files = tuple(file for file in planned.recollect if not ordered.isdisjoint(subjects.file_tests.get(file, ())))
         reload = planned.reload
+        # by themselves these load nothing of it
+        quiet = planned.strangers.issuperset(tests) and (apart or len(tests) == 1)
         task = Task(
             next(self._ids),
             purpose,
@@ -215,7 +216,7 @@ class Matrix:
             files,
             tuple(test for test in tests if test in recollected),
             reload.modules if reload is not None else (),
-            reload.own if reload is not None else (),
+            reload.own if reload is not None and not quiet else (),
             planned.renew,
             planned.anew,
             apart,
@@ -259,13 +260,15 @@ class Matrix:
     def _row(self, job: Job, result: TaskResult, kind: Kind) -> None:
         single = result.task.apart or len(result.task.tests) == 1
         static = job.planned.reload is not None or self._subjects.mutants[job.planned.mutant].static
+        quiet = job.planned.reload is not None and not result.task.own
         row = Row(
-            result.collected,
+            (True, True) if quiet else result.collected,
             # what an import evaluates, every test of that process has met
             result.task.tests if job.planned.reload is not None else result.task.recollected,
             () if single else self._subjects.wide,
             () if static else job.planned.alone,
             result.task.apart,
+            job.planned.strangers,
         )
         reading = read_row(result.found, row)
         if result.collected is not None and not result.collected[0] and not static:
@@ -306,10 +309,22 @@ class Matrix:
         trust.asked += len(set(chosen) & set(reading.provisional))
         self._confirm(job, chosen)
 
+    def _apart(self, job: Job, tests: Sequence[int]) -> list[tuple[int, ...]]:
+        """The tasks that run each of these tests by itself.
+
+        What it costs to import and collect again, one child pays for all tests, which are forks of it; but tests that
+        would not load the module by themselves must not find it loaded.
+        """
+        if job.planned.reload is None or not self._forks:
+            return [(test,) for test in tests]
+        strangers = tuple(test for test in tests if test in job.planned.strangers)
+        others = tuple(test for test in tests if test not in job.planned.strangers)
+        return [group for group in (others, strangers) if group]
+
     def _confirm(self, job: Job, tests: Sequence[int]) -> None:
         """Run these again, each alone, with the plain mutant."""
         apart = self._forks and job.planned.reload is not None
-        for group in [tuple(tests)] if apart and tests else [(test,) for test in tests]:
+        for group in self._apart(job, tests):
             job.outstanding += 1
             self._pool.add(self._task(job, group, Kind.CONFIRM, Purpose.CONFIRM, marked=False, apart=apart))
 

@@ -17,7 +17,9 @@ class Planned:
     ``reached_by`` are the indexes of all tests that may reach it, ``tests`` those that will run; ``recollect`` the test
     files that are collected again, ``alone`` the tests that run its lines when nothing ran before them. On the static
     route ``reload`` says what is imported again, ``renew`` that conftests are. With ``anew`` the mutant is live in a
-    fresh interpreter from its first import on. ``status`` is set where nothing has to run.
+    fresh interpreter from its first import on. ``strangers`` are the tests of files that nothing connects with the
+    module: in the session it is loaded beside them, alone they never load it. ``status`` is set where nothing has to
+    run.
     """
 
     mutant: int
@@ -31,6 +33,7 @@ class Planned:
     reload: Reload | None = None
     renew: bool = False
     anew: bool = False
+    strangers: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,8 @@ def plan_static(
     usable = tuple(test for test in everyone if tests[test].excluded is None)
     if not usable:
         return Planned(index, Route.STATIC, everyone, status=Status.NO_USABLE_TEST)
+    known = {*reached, *(everyone if way.reload.holders else ())}
+    strangers = frozenset(test for test in usable if test not in known and tests[test].path not in way.recollect)
     return Planned(
         index,
         Route.STATIC,
@@ -124,4 +129,5 @@ def plan_static(
         reload=way.reload,
         renew=way.renew,
         anew=way.anew,
+        strangers=strangers,
     )

@@ -24,7 +24,7 @@ class RowReading:
     child had evaluated it and a cache kept the value, a fixture is shared, or, alone and clean, the test did run that
     code (``absent``, where the function was not even entered). ``provisional`` kill, but in the row something went
     before that may have left its mark (``shaken``: something that did not pass). ``suspect`` did not pass though they
-    never evaluated the mutant.
+    never evaluated the mutant, or would not load it by themselves.
     """
 
     cells: dict[int, Found] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class RowReading:
 class Row:
     """What is known of a row's tests: those whose files were collected again, those that use a fixture of wider than
     function scope, and those that run the mutated code when they are alone and the code is clean; whether each ran in a
-    process of its own.
+    process of its own; those that never load the mutated module when they are alone.
     """
 
     collected: tuple[bool, bool] | None
@@ -51,6 +51,7 @@ class Row:
     wide: Collection[int]
     alone: Collection[int]
     apart: bool = False
+    strangers: Collection[int] = ()
 
 
 def read_row(found: Iterable[Found], row: Row) -> RowReading:
@@ -77,7 +78,7 @@ def read_row(found: Iterable[Found], row: Row) -> RowReading:
                 reading.unreached.add(cell.test)
         else:
             reading.cells[cell.test] = cell
-            if not evaluated:
+            if not evaluated or (cell.outcome.kills and cell.test in row.strangers and not row.apart):
                 reading.suspect.append(cell.test)
             elif cell.outcome.kills and (broke or before):
                 reading.provisional.append(cell.test)

@@ -126,7 +126,8 @@ class Workshop:
                     items = self._renew(task, paths)
                 elif task.recollect:
                     items = self._recollect(task)
-                reloading.finish(task.reload)
+                if task.own:
+                    reloading.finish(task.reload)
                 slot.write((COLLECTED, task.id, *slot.marks()))
             if task.apart:
                 self._run_apart(task, items, slot)

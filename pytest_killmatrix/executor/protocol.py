@@ -58,10 +58,11 @@ class Task:
     before some of them (order-dependent tests).
     ``recollect`` names test files (relative to rootdir) to collect again once the mutant is live, ``recollected`` the
     tests of theirs. ``reload`` names modules to drop before that and to import again, ``own`` those among them that are
-    the mutated file: where these cannot be imported, there is nothing to judge. With ``renew`` conftests are loaded
-    again and everything is collected again. With ``anew`` the child starts over as a fresh interpreter, and nothing
-    has to be dropped; ``narrow`` says that it need not collect the test files of which no test is to run. With
-    ``apart`` each test runs in a fork of the child that did all this, so that none meets what another left behind.
+    the mutated file: where these cannot be imported, there is nothing to judge; without any, nothing is imported unless
+    a test does it. With ``renew`` conftests are loaded again and everything is collected again. With ``anew`` the child
+    starts over as a fresh interpreter, and nothing has to be dropped; ``narrow`` says that it need not collect the test
+    files of which no test is to run. With ``apart`` each test runs in a fork of the child that did all this, so that
+    none meets what another left behind.
     """
 
     id: int

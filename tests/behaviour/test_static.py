@@ -311,3 +311,19 @@ def test_each_test_alone_says_the_same(new_project: Callable[[], Project]) -> No
         ]  # fmt: skip
         cells.append({place: cell[:3] for place, cell in ran.cells().items()})
     assert cells[0] == cells[1]
+
+
+def test_who_never_loads_the_module_is_not_killed_by_its_import(project: Project) -> None:
+    project.write({
+        "loud.py": "import os\nLEVEL = 1\n",
+        "test_loud.py": "import loud\ndef test_level(): assert loud.LEVEL == 1\n",
+        "test_apart.py": "import os\ndef test_path(): assert os.environ['HOME']\ndef test_free(): pass\n",
+    }).cases([
+        Case("clears", "LEVEL = 1", "LEVEL = 1; os.environ.pop('HOME')", "loud.py"),
+        Case("both", "LEVEL = 1", "LEVEL = 2; os.environ.pop('HOME')", "loud.py"),
+    ])  # fmt: skip
+    for isolation in ("mutant", "test"):
+        ran = project.run("--mutate=loud.py", "--kill-matrix-fresh", f"--kill-matrix-isolation={isolation}")
+        # alone, by plain pytest, test_path never imports loud
+        assert ran.outcomes("clears") == dict.fromkeys(("test_level", "test_path", "test_free"), "passed")
+        assert ran.outcomes("both") == {"test_level": "assertion", "test_path": "passed", "test_free": "passed"}
