@@ -9,6 +9,7 @@ import codecs
 import itertools
 import re
 import tokenize
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -135,7 +136,13 @@ class SourceFile:
     def tree(self) -> ast.Module:
         """The syntax tree; SourceError for a syntax error."""
         try:
-            return ast.parse(self.text, self.path)
+            tree = ast.parse(self.text, self.path)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                compile(
+                    tree, self.path, "exec", dont_inherit=True
+                )  # knows more errors: ``return`` outside of a function
+            return tree
         except SyntaxError as error:
             raise SourceError(self.path, error.lineno or 1, f"syntax error: {error.msg}") from None
         except (ValueError, RecursionError, MemoryError) as error:

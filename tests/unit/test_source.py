@@ -69,6 +69,7 @@ def test_a_place_outside_the_file_is_an_error(place: tuple[int, int]) -> None:
     ("data", "line", "message"),
     [
         (b"x = 1\nx = = 2\n", 2, "syntax error"),
+        (b"x = 1\n\nreturn x\n", 3, "'return' outside function"),
         (b"x = 1\ny = '\xff'\n", 2, "cannot be decoded"),
         (b"# coding: no-such\n", 1, "cannot be decoded"),
         (b"x = '\x00'\n", 1, "null"),
