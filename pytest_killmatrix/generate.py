@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from pytest_killmatrix.executor.fresh import unmeasured
 from pytest_killmatrix.model import Build, Mutant, Replacement
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def generate(spec: Spec) -> Iterator[FileMutants | FileError]:
     command = [sys.executable, *_interpreter_flags(), "-c", _BOOTSTRAP]
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=_environment()
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=unmeasured(os.environ)
         )
         try:
             assert process.stdin is not None
@@ -102,11 +103,6 @@ def check_operators(text: str) -> None:
     if any(not _ALWAYS_KNOWN.intersection(item) for item in text.split(",")):
         for _ in generate(Spec("", (), text)):
             pass
-
-
-def _environment() -> dict[str, str]:
-    """The environment, less what makes coverage measure child processes: the generator is none of the user's code."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("COVERAGE_PROCESS", "COV_CORE"))}
 
 
 def _interpreter_flags() -> list[str]:

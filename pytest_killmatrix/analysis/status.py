@@ -17,7 +17,6 @@ def status_of(
     missing: bool,
     reached: bool,
     only_excluded: bool = False,
-    not_live: bool = False,
 ) -> Status:
     """Judge one mutant; the first match wins, in the order of ``model.Status``.
 
@@ -26,7 +25,6 @@ def status_of(
     :param missing: a cell that ought to exist does not: interrupted, or the mutant's route is not supported yet.
     :param reached: at least one test reaches it, excluded tests included.
     :param only_excluded: every test that reaches it is excluded.
-    :param not_live: a run error was established for the mutant as a whole: it was never shown to be live.
     """
     if verdict is not None:
         if verdict not in VERDICTS:
@@ -39,7 +37,7 @@ def status_of(
         return Status.CRASHED
     if Outcome.TIMEOUT in seen:
         return Status.TIMEOUT
-    if not_live or Outcome.ERROR in seen:
+    if Outcome.ERROR in seen:
         return Status.RUN_ERROR
     if missing:
         return Status.PENDING

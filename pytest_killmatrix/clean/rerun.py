@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from pytest_killmatrix.clean.fresh import FreshResult, FreshSpec
+from pytest_killmatrix.executor.fresh import unmeasured
 
 
 class FreshRunFailed(Exception):
@@ -77,13 +78,11 @@ def start(config: pytest.Config, spec: FreshSpec, number: int) -> Running:
     """Run the suite once more, for the ``number``-th time, in an interpreter of its own, under another hash seed."""
     directory = Path(spec.directory)
     (directory / "fresh-spec").write_bytes(pickle.dumps(spec))
-    environment = dict(os.environ)
+    environment = unmeasured(os.environ)
     seed = environment.get("PYTHONHASHSEED")
     seeds = (str(candidate) for candidate in range(1, number + 3) if str(candidate) != seed)
     environment["PYTHONHASHSEED"] = next(itertools.islice(seeds, number, None))
     (directory / "fresh-result").unlink(missing_ok=True)
-    for name in ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "COV_CORE_SOURCE"):
-        environment.pop(name, None)
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     package = str(Path(__file__).resolve().parents[2])
     code = f"import sys; sys.path.insert(0, {package!r}); from pytest_killmatrix.clean.fresh import main; main()"

@@ -45,12 +45,17 @@ class Start:
         return [*self.command, "-c", _CODE, str(path), PACKAGE]
 
 
+def unmeasured(environ: Mapping[str, str]) -> dict[str, str]:
+    """An environment without what has coverage.py measure every interpreter: those of ours are none of the user's."""
+    return {name: value for name, value in environ.items() if not name.startswith(("COVERAGE_PROCESS", "COV_CORE"))}
+
+
 def start_of(environ: Mapping[str, str], temporary: Path) -> Start:
     """For a session that was started in this environment: not what imports have made of it, which they will again.
 
     Where no hash seed is set, all get the same one, or no two of them would run the same program.
     """
-    taken = {name: value for name, value in environ.items() if not name.startswith(("COVERAGE_PROCESS", "COV_CORE"))}
+    taken = unmeasured(environ)
     taken.setdefault(_SEED, "0")
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     return Start((sys.executable, *flags), taken, str(temporary))

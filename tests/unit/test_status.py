@@ -13,7 +13,7 @@ flags = st.booleans()
 
 
 def conditions(
-    verdict: Status | None, outcomes: list[Outcome], missing: bool, reached: bool, only_excluded: bool, not_live: bool
+    verdict: Status | None, outcomes: list[Outcome], missing: bool, reached: bool, only_excluded: bool
 ) -> list[tuple[Status, bool]]:
     """The design's table, written a second time: every condition on its own, in order."""
     return [
@@ -22,7 +22,7 @@ def conditions(
         (Status.KILLED, any(o is Outcome.ASSERTION for o in outcomes)),
         (Status.CRASHED, any(o in (Outcome.EXCEPTION, Outcome.CRASH) for o in outcomes)),
         (Status.TIMEOUT, any(o is Outcome.TIMEOUT for o in outcomes)),
-        (Status.RUN_ERROR, any(o is Outcome.ERROR for o in outcomes) or not_live),
+        (Status.RUN_ERROR, any(o is Outcome.ERROR for o in outcomes)),
         (Status.PENDING, missing),
         (
             Status.SILENCED,
@@ -35,31 +35,26 @@ def conditions(
     ]
 
 
-@given(verdicts, outcome_lists, flags, flags, flags, flags)
+@given(verdicts, outcome_lists, flags, flags, flags)
 def test_the_first_condition_that_holds_decides(
-    verdict: Status | None, outcomes: list[Outcome], missing: bool, reached: bool, only_excluded: bool, not_live: bool
+    verdict: Status | None, outcomes: list[Outcome], missing: bool, reached: bool, only_excluded: bool
 ) -> None:
-    status = status_of(
-        verdict, outcomes, missing=missing, reached=reached, only_excluded=only_excluded, not_live=not_live
-    )
-    table = conditions(verdict, outcomes, missing, reached, only_excluded, not_live)
+    status = status_of(verdict, outcomes, missing=missing, reached=reached, only_excluded=only_excluded)
+    table = conditions(verdict, outcomes, missing, reached, only_excluded)
     assert status is next(answer for answer, holds in table if holds)
 
 
-@given(verdicts, outcome_lists, flags, flags, flags, flags, st.randoms())
+@given(verdicts, outcome_lists, flags, flags, flags, st.randoms())
 def test_the_order_of_cells_does_not_matter(
     verdict: Status | None,
     outcomes: list[Outcome],
     missing: bool,
     reached: bool,
     only_excluded: bool,
-    not_live: bool,
     random: object,
 ) -> None:
     def judge(cells: list[Outcome]) -> Status:
-        return status_of(
-            verdict, iter(cells), missing=missing, reached=reached, only_excluded=only_excluded, not_live=not_live
-        )
+        return status_of(verdict, iter(cells), missing=missing, reached=reached, only_excluded=only_excluded)
 
     shuffled = list(outcomes)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
