@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import sys
 import types
 from pathlib import Path
 from typing import Any, Final
@@ -46,6 +47,7 @@ class Rewritten:
                 self._keep(key, code)
             return code
 
+        _spare_our_own()
         patched: Any = rewriting
         patched._rewrite_test, patched._read_pyc = _rewrite_test, _read_pyc
         return self
@@ -76,6 +78,15 @@ class Rewritten:
     def _keep(self, key: _Key | None, code: types.CodeType | None) -> None:
         if self._open and key is not None and code is not None:
             self._code[key] = code
+
+
+def _spare_our_own() -> None:
+    """Our modules have no assertions to rewrite; without a cache it costs half a second a process to find that out."""
+    ours = __name__.partition(".")[0]
+    for finder in sys.meta_path:
+        if isinstance(finder, rewriting.AssertionRewritingHook):
+            finder._must_rewrite.discard(ours)
+            finder._marked_for_rewrite_cache.clear()
 
 
 def _key(path: Path) -> _Key | None:

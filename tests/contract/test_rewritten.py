@@ -77,3 +77,23 @@ def test_what_was_closed_keeps_no_more(pytester: pytest.Pytester, counted: list[
 
 def test_nothing_saved_is_nothing_known(tmp_path: Path) -> None:
     assert Rewritten.load(tmp_path).install()
+
+
+def test_our_own_modules_are_spared(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import sys
+        from unittest.mock import Mock
+        from _pytest.assertion.rewrite import AssertionRewritingHook
+        from pytest_killmatrix.rewritten import Rewritten
+
+        def test_it():
+            hook = next(finder for finder in sys.meta_path if isinstance(finder, AssertionRewritingHook))
+            hook.mark_rewrite("pytest_killmatrix", "another")
+            assert hook._is_marked_for_rewrite("pytest_killmatrix.model", Mock())
+            Rewritten().install()
+            assert not hook._is_marked_for_rewrite("pytest_killmatrix.model", Mock())
+            assert hook._is_marked_for_rewrite("another", Mock())
+        """
+    )
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
