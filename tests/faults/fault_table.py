@@ -172,7 +172,8 @@ def fault_rows(faults: Collection[str], few: Collection[str] = ()) -> pytest.Mar
     """Each fault under each executor; ``few`` of them, if not all, where every test takes a fresh interpreter."""
     pairs = [("fork", fault) for fault in faults]
     pairs += [("subprocess", fault) for fault in chosen("subprocess", faults, few)]
-    return pytest.mark.parametrize(("executor", "fault"), pairs, indirect=["executor"])
+    # without the scope, executor and with it the project would be made anew for every fault
+    return pytest.mark.parametrize(("executor", "fault"), pairs, indirect=["executor"], scope="module")
 
 
 def chosen(executor: str, faults: Collection[str], few: Collection[str] = ()) -> list[str]:
