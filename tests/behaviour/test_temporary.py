@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,7 +61,9 @@ def test_what_a_mutant_does_to_temporary_files_is_its_own_matter(project: Projec
     )
     (short / "precious").write_text("the user's")
     ran = project.run("--kill-matrix-workers=2", env={"TMPDIR": str(short)})
-    assert ran.statuses() == {"leave": "survived", "killed": "crashed", "wipe": "crashed", "child": "survived"}
+    # before 3.12 closing the file is what fails last
+    wiped = "killed" if sys.version_info >= (3, 12) else "crashed"
+    assert ran.statuses() == {"leave": "survived", "killed": "crashed", "wipe": wiped, "child": "survived"}
     assert {test["excluded"] for test in ran.data["tests"]} == {None}
     assert [path.name for path in short.iterdir() if not path.name.startswith("pytest-of-")] == ["precious"]
 

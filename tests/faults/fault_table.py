@@ -161,19 +161,11 @@ def check_row(ran: Run, fault: Fault, hit: Iterable[str], phase: str | None = No
             assert cell["reason"] == "memory"
 
 
-@pytest.fixture(scope="module")
-def executor(request: pytest.FixtureRequest) -> str:
-    """How the children are made; a parameter of every test."""
-    name: str = request.param
-    return name
-
-
 def fault_rows(faults: Collection[str], few: Collection[str] = ()) -> pytest.MarkDecorator:
     """Each fault under each executor; ``few`` of them, if not all, where every test takes a fresh interpreter."""
     pairs = [("fork", fault) for fault in faults]
     pairs += [("subprocess", fault) for fault in chosen("subprocess", faults, few)]
-    # without the scope, executor and with it the project would be made anew for every fault
-    return pytest.mark.parametrize(("executor", "fault"), pairs, indirect=["executor"], scope="module")
+    return pytest.mark.parametrize(("executor", "fault"), pairs)
 
 
 def chosen(executor: str, faults: Collection[str], few: Collection[str] = ()) -> list[str]:

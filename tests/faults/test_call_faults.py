@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import pytest
-from fault_table import FAULTS, Layout, check_row, chosen, executor, fault_rows, run  # noqa: F401
+from fault_table import FAULTS, Layout, check_row, chosen, fault_rows, run
 from projects import Project, Run
 
 FEW = ("loop", "segfault", "exit_green", "leaves_daemon", "close_all")
@@ -20,11 +21,12 @@ def in_call(layout: Layout, fault: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def ran(new_project: Callable[[], Project], executor: str) -> Run:  # noqa: F811
-    return run(new_project(), executor, chosen(executor, FAULTS, FEW), in_call)
+def ran(new_project: Callable[[], Project]) -> Callable[[str], Run]:
+    return functools.cache(lambda executor: run(new_project(), executor, chosen(executor, FAULTS, FEW), in_call))
 
 
 @fault_rows(FAULTS, FEW)
-def test_a_fault_in_a_test(ran: Run, fault: str) -> None:
-    assert len(ran.mutant(fault)["cells"]) == 4
-    check_row(ran, FAULTS[fault], [f"test_{fault}"], "call")
+def test_a_fault_in_a_test(ran: Callable[[str], Run], executor: str, fault: str) -> None:
+    found = ran(executor)
+    assert len(found.mutant(fault)["cells"]) == 4
+    check_row(found, FAULTS[fault], [f"test_{fault}"], "call")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import pytest
-from fault_table import FAULTS, SHORT, Fault, Layout, check_row, chosen, executor, fault_rows, run  # noqa: F401
+from fault_table import FAULTS, SHORT, Fault, Layout, check_row, chosen, fault_rows, run
 from projects import Case, Project, Run
 
 #: an import or a collection that hangs is given five seconds: one of each kind has to do
@@ -49,39 +50,48 @@ def imported_by_conftest(layout: Layout, fault: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def collecting(new_project: Callable[[], Project], executor: str) -> Run:  # noqa: F811
-    return run(new_project(), executor, chosen(executor, COLLECTED), collected)
+def collecting(new_project: Callable[[], Project]) -> Callable[[str], Run]:
+    return functools.cache(lambda executor: run(new_project(), executor, chosen(executor, COLLECTED), collected))
 
 
 @fault_rows(COLLECTED)
-def test_a_fault_in_a_collection(collecting: Run, fault: str) -> None:
+def test_a_fault_in_a_collection(collecting: Callable[[str], Run], executor: str, fault: str) -> None:
+    found = collecting(executor)
     expected = Fault(fault, frozenset(COLLECTION.get(fault, FAULTS[fault].outcomes)))
-    check_row(collecting, expected, [f"test_{fault}_1", f"test_{fault}_2[2]"], "collect")
+    check_row(found, expected, [f"test_{fault}_1", f"test_{fault}_2[2]"], "collect")
 
 
 @pytest.fixture(scope="module")
-def importing(new_project: Callable[[], Project], executor: str) -> Run:  # noqa: F811
-    return run(new_project(), executor, chosen(executor, IMPORTED), imported, "--mutate=imported.py")
+def importing(new_project: Callable[[], Project]) -> Callable[[str], Run]:
+    return functools.cache(
+        lambda executor: run(new_project(), executor, chosen(executor, IMPORTED), imported, "--mutate=imported.py")
+    )
 
 
 @fault_rows(IMPORTED)
-def test_a_fault_in_an_import(importing: Run, fault: str) -> None:
+def test_a_fault_in_an_import(importing: Callable[[str], Run], executor: str, fault: str) -> None:
+    found = importing(executor)
     if fault in INVALID:
-        assert importing.statuses()[fault] == "invalid"
+        assert found.statuses()[fault] == "invalid"
     else:
-        check_row(importing, FAULTS[fault], ["test_first", "test_second"], "collect")
+        check_row(found, FAULTS[fault], ["test_first", "test_second"], "collect")
 
 
 @pytest.fixture(scope="module")
-def importing_anew(new_project: Callable[[], Project], executor: str) -> Run:  # noqa: F811
-    return run(new_project(), executor, chosen(executor, IMPORTED_ANEW), imported_by_conftest, "--mutate=imported.py")
+def importing_anew(new_project: Callable[[], Project]) -> Callable[[str], Run]:
+    return functools.cache(
+        lambda executor: run(
+            new_project(), executor, chosen(executor, IMPORTED_ANEW), imported_by_conftest, "--mutate=imported.py"
+        )
+    )
 
 
 @fault_rows(IMPORTED_ANEW)
-def test_a_fault_in_an_import_by_a_conftest(importing_anew: Run, fault: str) -> None:
+def test_a_fault_in_an_import_by_a_conftest(importing_anew: Callable[[str], Run], executor: str, fault: str) -> None:
+    found = importing_anew(executor)
     if fault in INVALID:
-        assert importing_anew.statuses()[fault] == "invalid"
+        assert found.statuses()[fault] == "invalid"
     else:
-        tests = [test["nodeid"].split("::")[1] for test in importing_anew.data["tests"]]
-        assert len(importing_anew.mutant(fault)["cells"]) == len(tests)
-        check_row(importing_anew, FAULTS[fault], tests, "collect")
+        tests = [test["nodeid"].split("::")[1] for test in found.data["tests"]]
+        assert len(found.mutant(fault)["cells"]) == len(tests)
+        check_row(found, FAULTS[fault], tests, "collect")
