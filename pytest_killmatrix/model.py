@@ -93,7 +93,6 @@ class Route(str, enum.Enum):
     SWAP = "swap"
     COLLECTION = "collection"
     STATIC = "static"
-    SUBPROCESS = "subprocess"
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,10 +212,9 @@ def enabled_early(config: pytest.Config) -> bool:
 
 def sandboxed(config: pytest.Config) -> bool:
     """Whether this run is to go on in a copy; asked before conftests are loaded, when no value is checked yet."""
-    given = config.known_args_namespace
     option = next(option for option in OPTIONS if option.flag == "--kill-matrix-sandbox")
-    value = getattr(given, option.dest) or config.getini(str(option.ini))
-    return bool(getattr(given, OPTIONS[0].dest)) and value == "copy"
+    value = getattr(config.known_args_namespace, option.dest) or config.getini(str(option.ini))
+    return enabled_early(config) and value == "copy"
 
 
 def files(config: pytest.Config) -> dict[str, Path]:

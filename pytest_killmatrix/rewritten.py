@@ -81,7 +81,7 @@ class Rewritten:
 
 
 def _spare_our_own() -> None:
-    """Our modules have no assertions to rewrite; without a cache it costs half a second a process to find that out."""
+    """Our modules have no assertions to rewrite; without a cache, finding that out costs time in every process."""
     ours = __name__.partition(".")[0]
     for finder in sys.meta_path:
         if isinstance(finder, rewriting.AssertionRewritingHook):

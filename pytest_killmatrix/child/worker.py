@@ -209,7 +209,13 @@ class Workshop:
             if ended:
                 leave(0)  # without a word about the rest of the row, which runs in another child
 
-    def _run_apart(self, task: Task, items: Sequence[pytest.Item | Verdict], slot: Slot) -> None:
+    def _run_apart(
+        self,
+        task: Task,
+        items: Sequence[pytest.Item | Verdict],
+        slot: Slot,
+        leave: Callable[[int], None] = os._exit,  # bound early: a test may replace it in its fork
+    ) -> None:
         """Each test in a fork of this process, which runs none."""
         for test in task.tests:
             before = slot.written()
@@ -221,7 +227,7 @@ class Workshop:
                 except BaseException:
                     slot.write((FAULT, task.id, traceback.format_exc()[-4000:]))
                 finally:
-                    os._exit(0)
+                    leave(0)
             _, status = os.waitpid(pid, 0)
             slot.idle()
             if slot.written() == before:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from pytest_killmatrix.executor import orphans
 from pytest_killmatrix.executor.protocol import Connection, Exited, Started, Task
+from pytest_killmatrix.processes import alive
 
 STOP: Final = "stop"
 KILL: Final = "kill"
@@ -60,7 +61,7 @@ class Server:
                     with contextlib.suppress(BlockingIOError):
                         os.read(wake, 4096)
                 self._reap(children, connection)
-                if not ready and not _alive(self.controller):
+                if not ready and not alive(self.controller):
                     gone = True
                     break
                 if self.control not in ready:
@@ -133,13 +134,3 @@ def _kill_group(pid: int) -> None:
     if pid > 0:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -13,6 +13,7 @@ import sqlite3
 import time
 from pathlib import Path
 
+from pytest_killmatrix.processes import alive
 from pytest_killmatrix.store.errors import StoreError, is_damage, is_locked
 from pytest_killmatrix.store.place import DB_OPTION, place_problem
 from pytest_killmatrix.store.schema import APPLICATION_ID, VERSION, migrate
@@ -113,7 +114,7 @@ def _claim(connection: sqlite3.Connection, path: Path) -> None:
                 raise
             raise _taken(path, _writer(connection)) from error
         pid = _writer(connection)
-        if attempt == 3 or pid is None or pid == os.getpid() or not _alive(pid):
+        if attempt == 3 or pid is None or pid == os.getpid() or not alive(pid):
             return
         # A writer lets go for an instant at each commit. If it is alive it takes the lock back now; if that process
         # number merely belongs to somebody else by now, the lock stays free.
@@ -134,16 +135,6 @@ def _writer(connection: sqlite3.Connection) -> int | None:
     except sqlite3.OperationalError:
         return None
     return None if row is None else int(row[0])
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _check_health(connection: sqlite3.Connection) -> None:
