@@ -224,6 +224,9 @@ def _narrow(text: str, spans: _Spans, node: cst.CSTNode, new: str) -> tuple[int,
     shared = new.startswith(prefix) and new.endswith(suffix) and len(new) >= len(prefix) + len(suffix)
     if shared and not ("(" in prefix and isinstance(node, cst.BaseExpression) and not _balanced(new, prefix, suffix)):
         start, end, new = inner_start, inner_end, new[len(prefix) : len(new) - len(suffix)]
+    elif isinstance(node, cst.BaseStatement) and new.startswith(prefix):  # blank lines and comments before it
+        start, new = inner_start, new[len(prefix) :]
+        end, new = start + len(text[start:end].rstrip()), new.rstrip()
     while start < end and new and text[start] == new[0] and text[start] in " \t":
         start, new = start + 1, new[1:]
     while start < end and new and text[end - 1] == new[-1] and text[end - 1] in " \t":

@@ -12,19 +12,25 @@ import pytest
 from pytest_killmatrix.rewritten import Rewritten
 
 
+@pytest.fixture(autouse=True)
+def restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `install` puts in place goes with the test that put it there."""
+    for name in ("_rewrite_test", "_read_pyc"):
+        monkeypatch.setattr(rewriting, name, getattr(rewriting, name))
+
+
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A name for each time that pytest itself rewrites the test file, from here on."""
     names: list[str] = []
     patched: Any = rewriting
-    rewrite, read = patched._rewrite_test, patched._read_pyc
+    rewrite = patched._rewrite_test
 
     def _rewrite_test(path: Path, config: Any) -> Any:
         names.extend([path.name] if path.name == "test_it.py" else [])  # not the plugins that happen to be installed
         return rewrite(path, config)
 
     monkeypatch.setattr(rewriting, "_rewrite_test", _rewrite_test)
-    monkeypatch.setattr(rewriting, "_read_pyc", read)
     monkeypatch.setattr("sys.dont_write_bytecode", True)
     return names
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from generation_checks import faults, generated
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from modules import Module, modules
 
 INSERTED = ("", "\n\n", "# é = 1 + 2", "def other(x):\n    return x + 1", "import other", "class Z:\n  y = 1")
 
-any_module = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+any_module = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # making a module smaller takes minutes
+)
 
 
 @settings(any_module, max_examples=25)
@@ -32,9 +36,7 @@ def test_generation_repeats_itself(module: Module) -> None:
 @given(
     modules(),
     st.integers(0, 4),
-    st.sampled_from(
-        ["", "\n\n", "# é = 1 + 2", "def other(x):\n    return x + 1", "import other", "class Z:\n  y = 1"]
-    ),
+    st.sampled_from(INSERTED),
 )
 def test_keys_stand_when_other_things_are_inserted(module: Module, at: int, inserted: str) -> None:
     pieces = list(module.pieces)

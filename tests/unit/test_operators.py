@@ -77,6 +77,16 @@ def test_a_dropped_case_keeps_its_indentation() -> None:
     }
 
 
+@pytest.mark.parametrize("before", ["", "\n\n", "# why\n", "a\n\n# why\n\n"])
+@pytest.mark.parametrize("after", ["", "\n", "\n\n\n", "\n\n# so\n", "\na\n", "\n\na\n"])
+def test_what_is_around_a_statement_is_no_part_of_its_mutants(before: str, after: str) -> None:
+    text = "match x:\n  case 1: a\n  case 2:\n    b"
+    assert changes(before + text + after, "match") == {
+        (text, "match x:\n  case 1: a"),
+        (text, "match x:\n  case 2:\n    b"),
+    }
+
+
 def test_no_two_replacements_are_the_same_text() -> None:
     text = "while True:\n  f()\ntry: a\nexcept B:\n  raise\n"
     found = operators.replacements(text, operators.selection(""))
