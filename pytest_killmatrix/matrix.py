@@ -65,12 +65,12 @@ class Trust:
     """How far kills in rows of one file are believed.
 
     ``asked`` were run again alone, ``refuted`` once one of them did not kill there; ``believed`` are the mutants whose
-    status rests on a kill that was not run again.
+    status rests on a kill that was not run again, and that kill.
     """
 
     asked: int = 0
     refuted: bool = False
-    believed: list[Planned] = field(default_factory=list)
+    believed: list[tuple[Planned, Found]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,8 +304,8 @@ class Matrix:
         mutant = self._subjects.mutants[job.planned.mutant]
         trust = self._trust[mutant.path]
         chosen, believed = to_confirm(mutant.key, reading, thorough=trust.refuted or trust.asked < _ASK_AT_LEAST)
-        if believed:
-            trust.believed.append(job.planned)
+        if believed is not None:
+            trust.believed.append((job.planned, reading.cells[believed]))
         trust.asked += len(set(chosen) & set(reading.provisional))
         self._confirm(job, chosen)
 
@@ -408,19 +408,37 @@ class Matrix:
             yield self._done(job)
 
     def _doubt_again(self, tick: Callable[[], None]) -> Iterator[Done]:
-        """Where one kill of a file did not happen alone, no other of that file is believed: each test alone, anew."""
+        """Where one kill of a file did not happen alone, none of it is believed: each that decides is run again.
+
+        One that does not happen alone either has all tests of its mutant run anew, each alone.
+        """
+        doubted = [pair for trust in self._trust.values() if trust.refuted for pair in trust.believed]
         for trust in self._trust.values():
-            believed, trust.believed = trust.believed, []
-            for planned in believed if trust.refuted else ():
-                job = Job(planned, reversed=True, isolated=set(planned.tests))
-                tasks = self._row_tasks(job, planned.tests, Kind.ISOLATE, alone=True)
-                _, apart = chunks(planned.tests, self._subjects.unsafe)
-                for result in self._pool.run(tasks, width=1 if apart else None, tick=tick):
-                    self._take(result)
-                if deciding_timeouts(job.cells):
-                    self._recheck.append(job)
-                else:
-                    yield self._done(job)
+            trust.believed = []
+        beside = [pair for pair in doubted if pair[1].test not in self._subjects.unsafe]
+        serial = [pair for pair in doubted if pair[1].test in self._subjects.unsafe]
+        fallen: list[Planned] = []
+        for pairs, width in ((beside, None), (serial, 1)):
+            for result in self._pool.run((self._doubted(*pair) for pair in pairs), width=width, tick=tick):
+                job, _ = self._jobs.pop(result.task.id)
+                self.cpu["confirm"] += result.cpu
+                if not any(agrees(job.cells[found.test], found) for found in result.found):
+                    fallen.append(job.planned)
+        for planned in fallen:
+            job = Job(planned, reversed=True, isolated=set(planned.tests))
+            tasks = self._row_tasks(job, planned.tests, Kind.ISOLATE, alone=True)
+            _, apart = chunks(planned.tests, self._subjects.unsafe)
+            for result in self._pool.run(tasks, width=1 if apart else None, tick=tick):
+                self._take(result)
+            if deciding_timeouts(job.cells):
+                self._recheck.append(job)
+            else:
+                yield self._done(job)
+
+    def _doubted(self, planned: Planned, kill: Found) -> Task:
+        job = Job(planned, reversed=True, cells={kill.test: kill})
+        apart = self._forks and planned.reload is not None
+        return self._task(job, (kill.test,), Kind.CONFIRM, Purpose.CONFIRM, marked=False, apart=apart)
 
     def _done(self, job: Job) -> Done:
         planned, mutant = job.planned, self._subjects.mutants[job.planned.mutant]

@@ -90,8 +90,8 @@ def read_row(found: Iterable[Found], row: Row) -> RowReading:
     return reading
 
 
-def to_confirm(key: str, reading: RowReading, *, thorough: bool = True) -> tuple[list[int], bool]:
-    """(cells to run again alone, whether the status rests on a kill that is left as it is).
+def to_confirm(key: str, reading: RowReading, *, thorough: bool = True) -> tuple[list[int], int | None]:
+    """(cells to run again alone, the kill that the status rests on where it is left as it is).
 
     Run again are those that no status may rest on as they are, and a seeded sample of the rest. A kill by a test that
     evaluated the mutant itself, after others had done so and passed, is nearly always what it seems: unless
@@ -108,11 +108,11 @@ def to_confirm(key: str, reading: RowReading, *, thorough: bool = True) -> tuple
         chosen.update(drawn[:_VIOLENT_SAMPLE])
     elif drawn and not _has_firm(reading, _strength(reading.cells[drawn[0]])):
         if not thorough and drawn[0] not in reading.shaken and _hash(key) % _DECIDING_SAMPLE_ONE_IN:
-            return sorted(chosen), True
+            return sorted(chosen), drawn[0]
         chosen.add(drawn[0])
     elif drawn and _hash(key) % _SAMPLE_ONE_IN == 0:
         chosen.add(drawn[0])
-    return sorted(chosen), False
+    return sorted(chosen), None
 
 
 def _has_firm(reading: RowReading, strength: int) -> bool:
