@@ -5,15 +5,21 @@ A row runs each test a hundred times over, so what pytest works out anew for eve
 
 from __future__ import annotations
 
+import functools
 import os
 import types
-from typing import Any
+from typing import Any, Final
 
 import _pytest.fixtures
+import _pytest.python
 import pytest
+from _pytest.scope import Scope
 
 #: they act only on --setup-only, --setup-plan and --setup-show, with which there is no kill matrix
-_IDLE_AT_FIXTURES = ("setuponly", "setupplan")
+_IDLE_AT_FIXTURES: Final = ("setuponly", "setupplan")
+
+#: plugins whose fixture hooks leave the value of a parameter alone
+_IDLE_AT_PARAMETERS: Final = frozenset({"_hypothesis_pytestplugin", "anyio.pytest_plugin", "pytest_asyncio.plugin"})
 
 
 def install(session: pytest.Session) -> None:
@@ -25,6 +31,8 @@ def install(session: pytest.Session) -> None:
                 session.config.pluginmanager.unregister(plugin)
     keep_hook_proxies(session)
     _lighten_request()
+    if _nobody_watches(session.config):
+        _hand_out_parameters()
 
 
 def forget(session: pytest.Session) -> None:
@@ -61,3 +69,40 @@ def _lighten_request() -> None:
         return names(function, *rest, **more)
 
     fixtures.getfuncargnames = getfuncargnames
+
+
+def _nobody_watches(config: pytest.Config) -> bool:
+    """Whether the hooks around a fixture do nothing for the value of a parameter."""
+    hooks = (config.hook.pytest_fixture_setup, config.hook.pytest_fixture_post_finalizer)
+    modules = {implementation.function.__module__ for hook in hooks for implementation in hook.get_hookimpls()}
+    return all(name.startswith("_pytest.") or name in _IDLE_AT_PARAMETERS for name in modules)
+
+
+def _hand_out_parameters() -> None:
+    """pytest makes a fixture of each parameter, with a request and six calls of hooks; here its value is handed out.
+
+    Only where nobody could notice: a test function asks for its own parameter, of function scope. Whoever depends on
+    it is finished with it, as always.
+    """
+    kind: Any = _pytest.fixtures.TopRequest
+    direct: Any = getattr(_pytest.python, "get_direct_param_fixture_func", None)
+    ask = kind._get_active_fixturedef
+
+    def _get_active_fixturedef(self: Any, argname: str) -> Any:
+        definitions = self._arg2fixturedefs.get(argname)
+        if not definitions or definitions[-1].func is not direct or argname in self._fixture_defs:
+            return ask(self, argname)
+        definition, item = definitions[-1], self._pyfuncitem
+        if (
+            definition.cached_result is not None
+            or item.callspec._arg2scope.get(argname) is not Scope.Function
+            or item not in item.session._setupstate.stack
+        ):
+            return ask(self, argname)
+        value = item.callspec.params[argname]
+        definition.cached_result = (value, value, None)
+        item.addfinalizer(functools.partial(definition.finish, request=self))
+        self._fixture_defs[argname] = definition
+        return definition
+
+    kind._get_active_fixturedef = _get_active_fixturedef

@@ -8,11 +8,12 @@ import os
 import shutil
 import socket
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pytest
 
+from pytest_killmatrix import patterns
 from pytest_killmatrix.executor.base import Executor
 from pytest_killmatrix.executor.pool import Limits, Pool
 from pytest_killmatrix.executor.server import LAST_WORDS
@@ -39,6 +40,7 @@ class Forked(Executor):
     def pool(self, limits: Limits) -> Pool:
         """The pool that runs mutants."""
         self._main = Pool(self._control, self.slots, limits)
+        self._main.prepare(patterns.known())
         self._pools.append(self._main)
         return self._main
 
@@ -112,6 +114,11 @@ def _serve(
     gc.collect()
     gc.freeze()  # the collector would touch, and so copy, every page it shares with the parent
 
+    def prepare(needed: Iterable[patterns.Pattern]) -> None:
+        patterns.compile_all(needed)
+        gc.collect()
+        gc.freeze()
+
     def branch() -> Callable[..., None]:
         from pytest_killmatrix.clean.alone import reach_of
 
@@ -128,4 +135,5 @@ def _serve(
         branch_control,
         lambda: shutil.rmtree(temporary, ignore_errors=True),
         workshop.scratch.empty,
+        prepare,
     ).serve()

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID, OBSTACLE, REACH, Stage
 from pytest_killmatrix.executor.protocol import Connection, Exited, Started, Task, cause_of_death
-from pytest_killmatrix.executor.server import BRANCH, KILL, RUN, STOP
+from pytest_killmatrix.executor.server import BRANCH, KILL, PREPARE, RUN, STOP
 from pytest_killmatrix.executor.slots import COLLECTING, PREPARING, Slot
 from pytest_killmatrix.model import Outcome, Phase
 
@@ -149,6 +149,10 @@ class Pool:
     def add(self, task: Task) -> None:
         """Run one more task before the rest."""
         self._queue.append(_Running(TaskResult(task), task))
+
+    def prepare(self, needed: Any) -> None:
+        """Give the zygote what its children will need."""
+        self._send((PREPARE, needed))
 
     def branch(self) -> None:
         """Have the zygote fork its second one (the pool on the other connection talks to that)."""

@@ -19,6 +19,7 @@ STOP: Final = "stop"
 KILL: Final = "kill"
 RUN: Final = "run"
 BRANCH: Final = "branch"
+PREPARE: Final = "prepare"
 LAST_WORDS: Final = "last-words"  # in the run's directory: why such a process could not go on
 _PARENT_CHECK: Final = 2.0  # seconds between looks whether the controller still lives
 
@@ -27,14 +28,16 @@ _PARENT_CHECK: Final = 2.0  # seconds between looks whether the controller still
 class Server:
     """Serves one control connection; how a child comes to be is up to ``start``, which gives its process number.
 
-    ``branch`` prepares a second server, on a connection of its own, and gives its process number; ``orphaned`` cleans
-    up when the controller is gone; ``ended`` is told the slot of every child that has ended.
+    ``branch`` prepares a second server, on a connection of its own, and gives its process number; ``prepare`` is given
+    what children will need; ``orphaned`` cleans up when the controller is gone; ``ended`` is told the slot of every
+    child that has ended.
     """
 
     control: socket.socket
     controller: int
     start: Callable[[Task, int], int]
     branch: Callable[[], int] = lambda: 0
+    prepare: Callable[[Any], None] = lambda needed: None
     orphaned: Callable[[], None] = lambda: None
     ended: Callable[[int], None] = lambda slot: None
     _wake: tuple[int, int] = field(default=(-1, -1), init=False)
@@ -78,6 +81,8 @@ class Server:
                         connection.send(Started(slot, pid))
                     elif verb == KILL:
                         _kill_group(next((pid for pid, slot in children.items() if slot == rest[0]), 0))
+                    elif verb == PREPARE:
+                        self.prepare(*rest)
                     elif verb == BRANCH:
                         self._branches.add(self.branch())
                     else:

@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from pytest_killmatrix.executor.protocol import Task, quiet_fork
 from pytest_killmatrix.executor.server import Server
@@ -16,8 +17,8 @@ from pytest_killmatrix.executor.server import Server
 class Zygote:
     """``launch`` runs a task in a child and never returns to its caller.
 
-    ``branch`` prepares a second zygote (the one that measures reach) in a process forked from this one; ``ended`` is
-    told the slot of every child that has ended.
+    ``branch`` prepares a second zygote (the one that measures reach) in a process forked from this one; ``prepare`` is
+    given what children will need; ``ended`` is told the slot of every child that has ended.
     """
 
     control: socket.socket
@@ -27,11 +28,20 @@ class Zygote:
     branch_control: socket.socket | None = None
     orphaned: Callable[[], None] = lambda: None
     ended: Callable[[int], None] = lambda slot: None
+    prepare: Callable[[Any], None] = lambda needed: None
     _server: Server = field(init=False)
 
     def serve(self) -> None:
         """Obey until told to stop or until the controller is gone; leaves by ``os._exit``."""
-        self._server = Server(self.control, self.controller, self._fork, self._fork_branch, self.orphaned, self.ended)
+        self._server = Server(
+            self.control,
+            self.controller,
+            self._fork,
+            branch=self._fork_branch,
+            prepare=self.prepare,
+            orphaned=self.orphaned,
+            ended=self.ended,
+        )
         self._server.serve()
 
     def _fork(self, task: Task, slot: int) -> int:

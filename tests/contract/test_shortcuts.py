@@ -29,6 +29,65 @@ SUITE = """
 """
 
 
+PARAMETERS = """
+    import pytest
+    events = []
+
+    @pytest.fixture
+    def dependent(value):
+        events.append(("set up", value))
+        yield [value]
+        events.append(("torn down", value))
+
+    @pytest.fixture
+    def given(request):
+        return request.param * 2
+
+    @pytest.fixture
+    def overridden():
+        raise AssertionError
+
+    @pytest.fixture(autouse=True)
+    def around(request):
+        if "value" in request.fixturenames:
+            events.append(("early", request.getfixturevalue("value")))
+        yield
+        events.append(("late", request.fixturenames))
+
+    @pytest.mark.parametrize("value", [1, [2], float("nan")])
+    @pytest.mark.parametrize("other", "ab")
+    def test_function(value, other, dependent, request):
+        assert dependent[0] is value
+        assert request.getfixturevalue("value") is value and request.getfixturevalue("other") == other
+        assert request.node.callspec.params["other"] == other
+        events.append((value, other))
+
+    @pytest.mark.parametrize("given, value", [(1, 2), (3, 4)], indirect=["given"])
+    def test_indirect(dependent, given, value):
+        events.append((given, value))
+
+    @pytest.mark.parametrize("overridden", [None])
+    def test_overridden(overridden):
+        assert overridden is None
+
+    @pytest.mark.parametrize("value", [5, 6], scope="module")
+    def test_wide(value):
+        events.append(value)
+
+    @pytest.mark.parametrize("value", [5, 6], scope="module")
+    def test_wide_too(value, dependent):
+        events.append(value)
+
+    class TestClass:
+        @pytest.mark.parametrize("value", [7])
+        def test_method(self, value, dependent):
+            events.append(value)
+
+    def test_events():
+        print("EVENTS", events)
+"""
+
+
 class Install:
     """Takes the shortcuts where a child would."""
 
@@ -53,6 +112,14 @@ def names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(_pytest.fixtures, "getfuncargnames", getfuncargnames)
     return asked
+
+
+@pytest.fixture(autouse=True)
+def restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `install` puts in place goes with the test that put it there."""
+    monkeypatch.setattr(_pytest.fixtures, "getfuncargnames", _pytest.fixtures.getfuncargnames)
+    kind: Any = _pytest.fixtures.TopRequest
+    monkeypatch.setattr(kind, "_get_active_fixturedef", kind._get_active_fixturedef)
 
 
 def test_tests_see_no_difference(pytester: pytest.Pytester, names: list[str]) -> None:
@@ -81,3 +148,52 @@ def test_who_wants_to_see_the_set_up_sees_it(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(SUITE)
     result = pytester.runpytest("--setup-show", plugins=[Install()])
     result.stdout.fnmatch_lines(["*SETUP    F plain*"])
+
+
+def _events(pytester: pytest.Pytester, plugins: list[Any]) -> str:
+    pytester.makepyfile(PARAMETERS)
+    result = pytester.runpytest_inprocess("-s", "-p", "no:randomly", plugins=plugins)
+    result.assert_outcomes(passed=15)
+    return next(line for line in result.outlines if "EVENTS" in line)
+
+
+def test_parameters_come_and_go_as_ever(pytester: pytest.Pytester) -> None:
+    assert _events(pytester, [Install()]) == _events(pytester, [])
+
+
+class Count:
+    """Counts the fixtures that pytest sets up by its hook."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def pytest_fixture_setup(self, fixturedef: Any) -> None:
+        self.names.append(fixturedef.argname)
+
+
+def test_pytest_makes_no_fixture_of_a_parameter(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    execute = _pytest.fixtures.FixtureDef.execute
+
+    def noted(self: Any, request: Any) -> Any:
+        made.append(self.argname)
+        return execute(self, request)
+
+    monkeypatch.setattr(_pytest.fixtures.FixtureDef, "execute", noted)
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.parametrize("value", [1, 2])
+        def test_it(value, tmp_path):
+            pass
+        """
+    )
+    pytester.inline_run(plugins=[Install()]).assertoutcome(passed=2)
+    assert "tmp_path" in made and "value" not in made
+
+
+def test_who_watches_fixtures_sees_every_parameter(pytester: pytest.Pytester) -> None:
+    count = Count()
+    _events(pytester, [count, Install()])
+    assert count.names.count("value") == 11  # those of module scope once for two tests
