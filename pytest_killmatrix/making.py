@@ -343,6 +343,7 @@ class Maker:
             self.executor.close()
             for phase, seconds in matrix.cpu.items():
                 self.cpu[phase] += seconds
+            self.cpu["static"] += self.pool.held_cpu
             self.cpu["swap"] += controller + self.pool.zygote_cpu
 
     def _note_changes(self, before: dict[str, str]) -> None:

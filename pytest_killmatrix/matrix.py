@@ -19,6 +19,7 @@ from pytest_killmatrix.rows import Row, RowReading, agrees, chunks, deciding_tim
 
 _MOST_RECHECKS: Final = 3
 _ASK_AT_LEAST: Final = 20  # kills of a file that are run again before a sample has to do
+_HOLD_FROM: Final = 3  # rows of which one has something run again
 
 
 class Kind(enum.Enum):
@@ -65,11 +66,14 @@ class Trust:
     """How far kills in rows of one file are believed.
 
     ``asked`` were run again alone, ``refuted`` once one of them did not kill there; ``believed`` are the mutants whose
-    status rests on a kill that was not run again, and that kill.
+    status rests on a kill that was not run again, and that kill. Of ``rows`` on the static route so many had something
+    run ``again``.
     """
 
     asked: int = 0
     refuted: bool = False
+    rows: int = 0
+    again: int = 0
     believed: list[tuple[Planned, Found]] = field(default_factory=list)
 
 
@@ -220,6 +224,7 @@ class Matrix:
             planned.renew,
             planned.anew,
             apart,
+            kind is Kind.ROW and len(tests) > 1 and not apart and self._holds(job),
             lean=self._lean,
         )
         self._jobs[task.id] = (job, kind)
@@ -326,14 +331,14 @@ class Matrix:
         apart = self._forks and job.planned.reload is not None
         for group in self._apart(job, tests):
             job.outstanding += 1
-            self._pool.add(self._task(job, group, Kind.CONFIRM, Purpose.CONFIRM, marked=False, apart=apart))
+            self._again(job, self._task(job, group, Kind.CONFIRM, Purpose.CONFIRM, marked=False, apart=apart))
 
     def _isolate_job(self, job: Job, tests: Collection[int]) -> None:
         """Run a part of a row again, one child a test: what its tests said of each other's ruins is not to be kept."""
         again = [test for test in job.planned.tests if test in tests and test not in job.isolated]
         job.isolated.update(again)
         for task in self._row_tasks(job, again, Kind.ISOLATE, alone=True):
-            self._pool.add(task)
+            self._again(job, task)
 
     def _alone(self, job: Job, result: TaskResult) -> None:
         for found in result.found:
@@ -385,8 +390,27 @@ class Matrix:
             return False
         job.reversed = True
         job.outstanding += 1
-        self._pool.add(self._task(job, together[::-1], Kind.REVERSE, Purpose.CONFIRM, marked=True))
+        self._again(job, self._task(job, together[::-1], Kind.REVERSE, Purpose.CONFIRM, marked=True))
         return True
+
+    def _holds(self, job: Job) -> bool:
+        """Whether it pays that a row's child keeps what it imported and collected: at the cost of a fork."""
+        if job.planned.reload is None or not self._forks:
+            return False
+        trust = self._trust[self._subjects.mutants[job.planned.mutant].path]
+        trust.rows += 1
+        return trust.again * _HOLD_FROM >= trust.rows - 1
+
+    def _again(self, job: Job, task: Task) -> None:
+        """Run more of the mutant whose result is being looked at: where its child still holds what it imported, there.
+
+        Not what must not find the mutated module loaded.
+        """
+        self._trust[self._subjects.mutants[job.planned.mutant].path].again += 1
+        if task.reload and task.own:
+            self._pool.follow(task)
+        else:
+            self._pool.add(task)
 
     def _reverse(self, job: Job, result: TaskResult) -> None:
         self._confirm(job, [found.test for found in result.found if found.outcome.kills])

@@ -9,6 +9,7 @@ from pytest_killmatrix.model import Phase
 
 CELL: Final = "cell"
 END: Final = "end"
+HELD: Final = "held"  # done, and ready for more with the same mutant
 OBSTACLE: Final = "obstacle"
 FAULT: Final = "fault"
 REACH: Final = "reach"

@@ -27,6 +27,7 @@ from pytest_killmatrix.child.records import (
     COLLECTED,
     END,
     FAULT,
+    HELD,
     INVALID,
     OBSTACLE,
     REACH,
@@ -37,11 +38,12 @@ from pytest_killmatrix.child.records import (
 from pytest_killmatrix.child.running import FullRunner, SessionEnded
 from pytest_killmatrix.child.scratch import Scratch, holder_of
 from pytest_killmatrix.child.verdict import Judge, Verdict, first_line, internal_error
-from pytest_killmatrix.executor.protocol import Purpose, Task, cause_of_death, quiet_fork
+from pytest_killmatrix.executor.protocol import Purpose, Task, cause_of_death, die_alike, quiet_fork, receive_order
 from pytest_killmatrix.executor.slots import COLLECTING, Slot
 from pytest_killmatrix.model import Outcome, Phase
 
 _INTERNAL_ERROR: Final = 3  # pytest's own exit status
+_UNFINISHED: Final = 75  # a test ended the session, others are still to run
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +96,20 @@ class Workshop:
         self.start_over: Callable[[Task, int], NoReturn] | None = None
         self.reach: Reach | None = None
         self.mutated: str | None = None  # the file, in a child that knows it
+        self.doing = 0  # the task's number
 
     def run(
         self,
         task: Task,
         slot_number: int,
+        orders: int = -1,
         leave: Callable[[int], None] = os._exit,
         process: Callable[[], int] = os.getpid,
     ) -> None:
-        """Do one task; returns only to leave by ``os._exit``."""
+        """Do one task, and those that come from the descriptor ``orders``; leaves by ``os._exit``."""
         slot = self.slots[slot_number]
         owner = process()
+        self.doing = task.id
         private = self.temporary / f"child-{owner}"
         try:
             if task.anew and self.start_over is not None:
@@ -129,6 +134,9 @@ class Workshop:
                 if task.own:
                     reloading.finish(task.reload)
                 slot.write((COLLECTED, task.id, *slot.marks()))
+            if task.hold:
+                self._hold(task, items, slot, orders)
+                return
             if task.apart:
                 self._run_apart(task, items, slot)
             else:
@@ -136,7 +144,7 @@ class Workshop:
             slot.write((END, task.id))
         except BaseException:
             if process() == owner:
-                slot.write((FAULT, task.id, "".join(traceback.format_exception(*sys.exc_info()))[-4000:]))
+                slot.write((FAULT, self.doing, "".join(traceback.format_exception(*sys.exc_info()))[-4000:]))
         finally:
             leave(0)
 
@@ -207,7 +215,40 @@ class Workshop:
                         slot.write((REACH, task.id, index, path, arcs))
             slot.idle()
             if ended:
-                leave(0)  # without a word about the rest of the row, which runs in another child
+                leave(_UNFINISHED)  # without a word about the rest of the row, which runs in another child
+
+    def _hold(self, task: Task, items: Sequence[pytest.Item | Verdict], slot: Slot, orders: int) -> None:
+        """The row in a fork of this process, then whatever else the controller wants to know of the same mutant."""
+        order: Task | None = task
+        while order is not None:
+            self.doing = order.id
+            if order.apart:
+                self._run_apart(order, items, slot)
+            else:
+                self._run_forked(order, items, slot)
+            slot.write((HELD, order.id))
+            order = receive_order(orders)
+
+    def _run_forked(
+        self,
+        task: Task,
+        items: Sequence[pytest.Item | Verdict],
+        slot: Slot,
+        leave: Callable[[int], None] = os._exit,  # bound early: a test may replace it in its fork
+    ) -> None:
+        """All tests in one fork of this process; where that dies, so does this one, and the controller knows why."""
+        pid = quiet_fork()
+        if pid == 0:
+            try:
+                self.restore_random()
+                self._run_all(task, items, slot, os.getpid())
+            except BaseException:
+                slot.write((FAULT, task.id, traceback.format_exc()[-4000:]))
+            finally:
+                leave(0)
+        _, status = os.waitpid(pid, 0)
+        if status or slot.current() is not None:
+            die_alike(status)
 
     def _run_apart(
         self,

@@ -8,14 +8,14 @@ import select
 import signal
 import socket
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID, OBSTACLE, REACH, Stage
+from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, HELD, INVALID, OBSTACLE, REACH, Stage
 from pytest_killmatrix.executor.protocol import Connection, Exited, Started, Task, cause_of_death
-from pytest_killmatrix.executor.server import BRANCH, KILL, PREPARE, RUN, STOP
+from pytest_killmatrix.executor.server import BRANCH, KILL, MORE, PREPARE, RUN, STOP
 from pytest_killmatrix.executor.slots import COLLECTING, PREPARING, Slot
 from pytest_killmatrix.model import Outcome, Phase
 
@@ -86,6 +86,9 @@ class _Running:
     pid: int = 0
     killed: str | None = None
     ended: bool = False
+    held: bool = False  # by a child that takes more tasks
+    waiting: bool = False  # done, and ready for more
+    released: bool = False  # told that there is no more
     watched: tuple[int, float] | None = None  # the test that ``used`` belongs to, and when it began
     used: tuple[float, float] = (0.0, 0.0)  # (on a processor, waiting for one) when that was first looked at, seconds
     busy: float = 0.0  # seconds on a processor of the test that was ended
@@ -98,6 +101,9 @@ class PoolBroken(Exception):
 class Pool:
     """Runs tasks in the children of one server; ``run`` gives each task's result as soon as it is complete.
 
+    A child that holds (``Task.hold``) takes more tasks of its mutant, by ``follow`` while its result is looked at;
+    ``held_cpu`` are the CPU seconds of such children, which no result has.
+
     ``narrow`` says whether children that are fresh interpreters collect only the test files that they run.
     """
 
@@ -107,6 +113,9 @@ class Pool:
         self.limits = limits
         self._running: dict[int, _Running] = {}
         self._queue: deque[_Running] = deque()
+        self._holder: int | None = None  # the slot whose child waits while its result is looked at
+        self._following: defaultdict[int, deque[Task]] = defaultdict(deque)
+        self.held_cpu = 0.0
         self.zygote: int = 0
         self.zygote_cpu = 0.0
         self._memory_base = memory_base
@@ -124,7 +133,7 @@ class Pool:
                 if self._queue:
                     running = self._queue.popleft()
                 elif not exhausted and (task := next(source, None)) is not None:
-                    running = _Running(TaskResult(task), task)
+                    running = _Running(TaskResult(task), task, held=task.hold)
                 else:
                     exhausted = not self._queue
                     break
@@ -135,12 +144,23 @@ class Pool:
                 self._send((RUN, slot, replace(running.task, narrow=self.narrow)))
             if not self._running:
                 return
-            for slot in self._wait():
+            ended = self._wait()
+            for slot in [slot for slot, running in self._running.items() if running.waiting and slot not in ended]:
+                self._holder = slot
+                yield self._running[slot].result
+                self._holder = None
+                self._go_on(slot)
+                exhausted = False
+            for slot in ended:
                 free.append(slot)
                 running = self._running.pop(slot)
+                for task in self._following.pop(slot, ()):
+                    self.add(task)
+                if running.released:
+                    continue
                 rest = self._after_death(running, slot)
                 if rest is not None:
-                    self._queue.appendleft(_Running(running.result, rest))
+                    self._queue.appendleft(_Running(running.result, rest, held=rest.hold))
                 else:
                     yield running.result
                     exhausted = False  # the caller may have added to the source
@@ -149,6 +169,24 @@ class Pool:
     def add(self, task: Task) -> None:
         """Run one more task before the rest."""
         self._queue.append(_Running(TaskResult(task), task))
+
+    def follow(self, task: Task) -> None:
+        """Run one more task of the mutant whose result was given last: by the child that waits, if one does."""
+        if self._holder is None:
+            self.add(task)
+        else:
+            self._following[self._holder].append(task)
+
+    def _go_on(self, slot: int) -> None:
+        """Give a child that waits its next task, or let it go."""
+        before, following = self._running[slot], self._following[slot]
+        task = following.popleft() if following else None
+        self._send((MORE, slot, task))
+        if task is None:
+            before.waiting, before.released = False, True
+        else:
+            self._running[slot] = running = _Running(TaskResult(task), task, pid=before.pid, held=True)
+            running.result.children = 1
 
     def prepare(self, needed: Any) -> None:
         """Give the zygote what its children will need."""
@@ -207,7 +245,10 @@ class Pool:
                 if isinstance(message, Exited):
                     ended.append(message.slot)
                     running = self._running[message.slot]
-                    running.result.cpu += message.cpu
+                    if running.held:
+                        self.held_cpu += message.cpu
+                    else:
+                        running.result.cpu += message.cpu
                     if running.killed is None and message.status:
                         running.killed = cause_of_death(message.status)
                 elif isinstance(message, Started):
@@ -246,6 +287,8 @@ class Pool:
                 result.fault, running.ended = rest[0], True
             elif kind == END:
                 running.ended = True
+            elif kind == HELD:
+                running.ended = running.waiting = True
 
     def _police(self, running: _Running, slot: int, now: float) -> None:
         current = self._slots[slot].current()

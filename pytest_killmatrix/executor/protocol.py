@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import os
 import pickle
@@ -10,7 +11,7 @@ import socket
 import struct
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 _LENGTH = struct.Struct("=I")
 
@@ -62,7 +63,8 @@ class Task:
     a test does it. With ``renew`` conftests are loaded again and everything is collected again. With ``anew`` the child
     starts over as a fresh interpreter, and nothing has to be dropped; ``narrow`` says that it need not collect the test
     files of which no test is to run. With ``apart`` each test runs in a fork of the child that did all this, so that
-    none meets what another left behind.
+    none meets what another left behind. With ``hold`` the row runs in a fork, and the child waits for more tasks of the
+    same mutant, for which nothing has to be imported and collected again.
     """
 
     id: int
@@ -78,6 +80,7 @@ class Task:
     renew: bool = False
     anew: bool = False
     apart: bool = False
+    hold: bool = False
     reach: bool = False
     marked: bool = False  # a noop: every function carries a mark, as mutants do
     lean: bool = False
@@ -131,6 +134,45 @@ def cause_of_death(status: int) -> str:
         return f"signal {signal.Signals(-code).name}"
     except ValueError:
         return f"signal {-code}"
+
+
+def die_alike(status: int) -> NoReturn:
+    """End this process in the way that a wait status tells of another."""
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+        signal.pause()
+    os._exit(code)
+
+
+def send_order(fd: int, task: Task | None) -> None:
+    """Give a child that waits another task, or let it go."""
+    data = pickle.dumps(task, pickle.HIGHEST_PROTOCOL)
+    data = _LENGTH.pack(len(data)) + data
+    while data:
+        data = data[os.write(fd, data) :]
+
+
+def receive_order(fd: int) -> Task | None:
+    """The next task of a child that waits; None when there is none, or nobody to give one."""
+    header = _read_whole(fd, _LENGTH.size)
+    if header is None:
+        return None
+    data = _read_whole(fd, _LENGTH.unpack(header)[0])
+    task: Task | None = pickle.loads(data) if data is not None else None
+    return task
+
+
+def _read_whole(fd: int, size: int) -> bytes | None:
+    data = b""
+    while len(data) < size:
+        more = os.read(fd, size - len(data))
+        if not more:
+            return None
+        data += more
+    return data
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ KILL: Final = "kill"
 RUN: Final = "run"
 BRANCH: Final = "branch"
 PREPARE: Final = "prepare"
+MORE: Final = "more"
 LAST_WORDS: Final = "last-words"  # in the run's directory: why such a process could not go on
 _PARENT_CHECK: Final = 2.0  # seconds between looks whether the controller still lives
 
@@ -29,8 +30,8 @@ class Server:
     """Serves one control connection; how a child comes to be is up to ``start``, which gives its process number.
 
     ``branch`` prepares a second server, on a connection of its own, and gives its process number; ``prepare`` is given
-    what children will need; ``orphaned`` cleans up when the controller is gone; ``ended`` is told the slot of every
-    child that has ended.
+    what children will need; ``more`` gives the child of a slot another task, or None when there is none; ``orphaned``
+    cleans up when the controller is gone; ``ended`` is told the slot of every child that has ended.
     """
 
     control: socket.socket
@@ -38,6 +39,7 @@ class Server:
     start: Callable[[Task, int], int]
     branch: Callable[[], int] = lambda: 0
     prepare: Callable[[Any], None] = lambda needed: None
+    more: Callable[[int, Task | None], None] = lambda slot, task: None
     orphaned: Callable[[], None] = lambda: None
     ended: Callable[[int], None] = lambda slot: None
     _wake: tuple[int, int] = field(default=(-1, -1), init=False)
@@ -81,6 +83,8 @@ class Server:
                         connection.send(Started(slot, pid))
                     elif verb == KILL:
                         _kill_group(next((pid for pid, slot in children.items() if slot == rest[0]), 0))
+                    elif verb == MORE:
+                        self.more(*rest)
                     elif verb == PREPARE:
                         self.prepare(*rest)
                     elif verb == BRANCH:

@@ -190,7 +190,8 @@ def test_pytest_makes_no_fixture_of_a_parameter(pytester: pytest.Pytester, monke
         """
     )
     pytester.inline_run(plugins=[Install()]).assertoutcome(passed=2)
-    assert "tmp_path" in made and "value" not in made
+    assert "tmp_path" in made
+    assert "value" not in made
 
 
 def test_who_watches_fixtures_sees_every_parameter(pytester: pytest.Pytester) -> None:
