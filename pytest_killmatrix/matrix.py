@@ -19,7 +19,8 @@ from pytest_killmatrix.rows import Row, RowReading, agrees, chunks, deciding_tim
 
 _MOST_RECHECKS: Final = 3
 _ASK_AT_LEAST: Final = 20  # kills of a file that are run again before a sample has to do
-_HOLD_FROM: Final = 3  # rows of which one has something run again
+_HOLD_AT_LEAST: Final = 8  # rows of a file whose children hold what they imported, whatever becomes of it
+_HOLD_ONE_IN: Final = 3  # rows of which one has to have something run again, for it to go on so
 
 
 class Kind(enum.Enum):
@@ -51,6 +52,7 @@ class Job:
     provisional: set[int] = field(default_factory=set)
     absent: set[int] = field(default_factory=set)  # ran clean code though the mutant should have been live
     reversed: bool = False
+    counted: bool = False  # as progress
     not_live: str | None = None
     invalid: str | None = None  # why the mutated module cannot be imported
     error: str | None = None
@@ -151,7 +153,9 @@ class Matrix:
         for result in self._pool.run(self._rows(runnable), tick=tick):
             job = self._take(result)
             if not job.outstanding:
-                advance(job.planned)
+                if not job.counted:
+                    advance(job.planned)
+                job.counted = True
                 yield from self._settle(job)
         serial = itertools.chain.from_iterable(self._serial_tasks(job) for job in self._serial)
         for result in self._pool.run(serial, width=1, tick=tick):
@@ -399,7 +403,7 @@ class Matrix:
             return False
         trust = self._trust[self._subjects.mutants[job.planned.mutant].path]
         trust.rows += 1
-        return trust.again * _HOLD_FROM >= trust.rows - 1
+        return trust.again * _HOLD_ONE_IN >= trust.rows - _HOLD_AT_LEAST
 
     def _again(self, job: Job, task: Task) -> None:
         """Run more of the mutant whose result is being looked at: where its child still holds what it imported, there.

@@ -219,9 +219,12 @@ class Workshop:
 
     def _hold(self, task: Task, items: Sequence[pytest.Item | Verdict], slot: Slot, orders: int) -> None:
         """The row in a fork of this process, then whatever else the controller wants to know of the same mutant."""
+        marks = slot.marks()
         order: Task | None = task
         while order is not None:
-            self.doing = order.id
+            if order is not task:
+                self.doing = order.id
+                slot.write((COLLECTED, order.id, *marks))
             if order.apart:
                 self._run_apart(order, items, slot)
             else:

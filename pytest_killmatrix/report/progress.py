@@ -29,20 +29,13 @@ class Progress:
         self.weight = weight
         self.done_cells = 0
         self.done_weight = 0.0
-        self.survived = 0
         self._clock = clock
         self._started = clock()
 
-    def advance(self, cells: int, weight: float, *, survived: int = 0) -> None:
+    def advance(self, cells: int, weight: float) -> None:
         """Some work is done."""
         self.done_cells += cells
         self.done_weight += weight
-        self.survived += survived
-
-    def extend(self, cells: int, weight: float) -> None:
-        """More work turned up: retries, confirmations."""
-        self.cells += cells
-        self.weight += weight
 
     @property
     def fraction(self) -> float:
@@ -66,13 +59,15 @@ class Progress:
     def text(self, width: int = 80) -> str:
         """The line, at most ``width`` columns: details at its end go first."""
         left = self.seconds_left()
+        if self.fraction >= 1.0:  # how much of this there is only turns out while it is done
+            state = "running again what decides"
+        else:
+            state = "estimating" if left is None else f"{clock_time(left)} left"
         parts = [
             f"kill matrix {int(100 * self.fraction):3d}%",
-            "estimating" if left is None else f"{clock_time(left)} left",
+            state,
             f"{self.done_cells:,} of {self.cells:,} cells",
         ]
-        if self.survived:
-            parts.append(f"{self.survived:,} survived")
         while len(parts) > 1 and len(", ".join(parts)) > width:
             parts.pop()
         return ", ".join(parts)[: max(width, 0)]

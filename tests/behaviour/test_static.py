@@ -327,3 +327,35 @@ def test_who_never_loads_the_module_is_not_killed_by_its_import(project: Project
         # alone, by plain pytest, test_path never imports loud
         assert ran.outcomes("clears") == dict.fromkeys(("test_level", "test_path", "test_free"), "passed")
         assert ran.outcomes("both") == {"test_level": "assertion", "test_path": "passed", "test_free": "passed"}
+
+
+def test_what_is_run_again_is_not_imported_again(project: Project) -> None:
+    imports = project.path.parent / f"{project.path.name}-imports"
+    project.write({
+        "mod.py": f"LEVEL = 1\nopen({str(imports)!r}, 'a').write(f'{{LEVEL}} ')\nSEEN = []\n",
+        "test_mod.py": """\
+            import mod, os, signal
+            def test_first(): mod.SEEN.append(1)
+            def test_second(): assert mod.LEVEL < 4 or mod.SEEN
+            def test_third(): assert mod.LEVEL < 5 or not mod.SEEN
+            def test_fourth():
+                if mod.LEVEL == 6: os.kill(os.getpid(), signal.SIGKILL)
+            def test_fifth(): mod.SEEN.clear()
+            """,
+    }).cases([
+        Case(name, "LEVEL = 1", f"LEVEL = {level}", "mod.py")
+        for name, level in [("survives", 2), ("healed", 4), ("broken", 5), ("dies", 6)]
+    ])  # fmt: skip
+    try:
+        ran = project.run("--mutate=mod.py", "--kill-matrix-no-alone")
+        seen = imports.read_text().split()
+    finally:
+        imports.unlink(missing_ok=True)
+    # alone, by plain pytest: without test_first before them
+    assert ran.statuses() == {"survives": "survived", "healed": "killed", "broken": "killed", "dies": "killed"}
+    assert ran.outcomes("healed") == {
+        "test_first": "passed", "test_second": "assertion", "test_third": "passed", "test_fourth": "passed",
+        "test_fifth": "passed",
+    }  # fmt: skip
+    # row and reversed row, row and what is run again alone
+    assert [seen.count(level) for level in "24"] == [1, 1]
