@@ -38,7 +38,15 @@ from pytest_killmatrix.child.records import (
 from pytest_killmatrix.child.running import FullRunner, SessionEnded
 from pytest_killmatrix.child.scratch import Scratch, holder_of
 from pytest_killmatrix.child.verdict import Judge, Verdict, first_line, internal_error
-from pytest_killmatrix.executor.protocol import Purpose, Task, cause_of_death, die_alike, quiet_fork, receive_order
+from pytest_killmatrix.executor.protocol import (
+    Purpose,
+    Task,
+    cause_of_death,
+    die_alike,
+    quiet_fork,
+    receive_order,
+    wait_for,
+)
 from pytest_killmatrix.executor.slots import COLLECTING, Slot
 from pytest_killmatrix.model import Outcome, Phase
 
@@ -237,19 +245,20 @@ class Workshop:
         task: Task,
         items: Sequence[pytest.Item | Verdict],
         slot: Slot,
-        leave: Callable[[int], None] = os._exit,  # bound early: a test may replace it in its fork
+        leave: Callable[[int], None] = os._exit,  # bound early: an import or a test may replace them
+        process: Callable[[], int] = os.getpid,
     ) -> None:
         """All tests in one fork of this process; where that dies, so does this one, and the controller knows why."""
         pid = quiet_fork()
         if pid == 0:
             try:
                 self.restore_random()
-                self._run_all(task, items, slot, os.getpid())
+                self._run_all(task, items, slot, process())
             except BaseException:
                 slot.write((FAULT, task.id, traceback.format_exc()[-4000:]))
             finally:
                 leave(0)
-        _, status = os.waitpid(pid, 0)
+        status = wait_for(pid)
         if status or slot.current() is not None:
             die_alike(status)
 
@@ -258,7 +267,8 @@ class Workshop:
         task: Task,
         items: Sequence[pytest.Item | Verdict],
         slot: Slot,
-        leave: Callable[[int], None] = os._exit,  # bound early: a test may replace it in its fork
+        leave: Callable[[int], None] = os._exit,  # bound early: an import or a test may replace them
+        process: Callable[[], int] = os.getpid,
     ) -> None:
         """Each test in a fork of this process, which runs none."""
         for test in task.tests:
@@ -267,12 +277,12 @@ class Workshop:
             if pid == 0:
                 try:
                     self.restore_random()
-                    self._run_all(replace(task, tests=(test,), apart=False), items, slot, os.getpid())
+                    self._run_all(replace(task, tests=(test,), apart=False), items, slot, process())
                 except BaseException:
                     slot.write((FAULT, task.id, traceback.format_exc()[-4000:]))
                 finally:
                     leave(0)
-            _, status = os.waitpid(pid, 0)
+            status = wait_for(pid)
             slot.idle()
             if slot.written() == before:
                 died = Verdict(Outcome.CRASH, message=f"the process died ({cause_of_death(status)})")

@@ -366,7 +366,10 @@ class Pool:
             if test in recollected:
                 result.found.append(self._dead(running, test, seconds, Phase.COLLECT))
         rest = tuple(test for test in task.tests if test not in recollected)
-        return replace(task, tests=rest, recollect=(), recollected=(), reload=(), own=(), renew=False) if rest else None
+        if not rest:
+            return None
+        # a child without the mutant's import holds nothing that anything else could be asked of
+        return replace(task, tests=rest, recollect=(), recollected=(), reload=(), own=(), renew=False, hold=False)
 
     def _dead(self, running: _Running, test: int, seconds: float, phase: Phase, stage: Stage | None = None) -> Found:
         result, slot_child = running.result, running.result.children - 1

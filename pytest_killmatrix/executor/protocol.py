@@ -10,6 +10,7 @@ import signal
 import socket
 import struct
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -118,11 +119,19 @@ class Exited:
     cpu: float
 
 
-def quiet_fork() -> int:
+# What follows also runs where a mutant or a test may have replaced functions of ``os``: they are bound early.
+
+
+def quiet_fork(*, _fork: Callable[[], int] = os.fork) -> int:
     """``os.fork`` without the warning of 3.12 where other threads live, which is fatal under -W error."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return os.fork()
+        return _fork()
+
+
+def wait_for(pid: int, *, _waitpid: Callable[[int, int], tuple[int, int]] = os.waitpid) -> int:
+    """The wait status of a child of this process, once it has ended."""
+    return _waitpid(pid, 0)[1]
 
 
 def cause_of_death(status: int) -> str:
@@ -136,15 +145,22 @@ def cause_of_death(status: int) -> str:
         return f"signal {-code}"
 
 
-def die_alike(status: int) -> NoReturn:
+def die_alike(
+    status: int,
+    *,
+    _code_of: Callable[[int], int] = os.waitstatus_to_exitcode,
+    _handle: Callable[[int, Any], Any] = signal.signal,
+    _kill: Callable[[int, int], None] = os.kill,
+    _getpid: Callable[[], int] = os.getpid,
+    _exit: Callable[[int], NoReturn] = os._exit,
+) -> NoReturn:
     """End this process in the way that a wait status tells of another."""
-    code = os.waitstatus_to_exitcode(status)
+    code = _code_of(status)
     if code < 0:
         with contextlib.suppress(OSError, ValueError):
-            signal.signal(-code, signal.SIG_DFL)
-        os.kill(os.getpid(), -code)
-        signal.pause()
-    os._exit(code)
+            _handle(-code, signal.SIG_DFL)
+        _kill(_getpid(), -code)
+    _exit(code if code >= 0 else 128 - code)
 
 
 def send_order(fd: int, task: Task | None) -> None:
@@ -165,10 +181,10 @@ def receive_order(fd: int) -> Task | None:
     return task
 
 
-def _read_whole(fd: int, size: int) -> bytes | None:
+def _read_whole(fd: int, size: int, *, _read: Callable[[int, int], bytes] = os.read) -> bytes | None:
     data = b""
     while len(data) < size:
-        more = os.read(fd, size - len(data))
+        more = _read(fd, size - len(data))
         if not more:
             return None
         data += more
