@@ -121,12 +121,15 @@ class Exited:
 
 # What follows also runs where a mutant or a test may have replaced functions of ``os``: they are bound early.
 
+_fork: Any = getattr(os, "fork", None)  # where there is none, nobody asks for it
 
-def quiet_fork(*, _fork: Callable[[], int] = os.fork) -> int:
+
+def quiet_fork() -> int:
     """``os.fork`` without the warning of 3.12 where other threads live, which is fatal under -W error."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return _fork()
+        pid: int = _fork()
+    return pid
 
 
 def wait_for(pid: int, *, _waitpid: Callable[[int, int], tuple[int, int]] = os.waitpid) -> int:
