@@ -14,6 +14,7 @@ DEFAULT_SIDECAR: Final = ".killmatrix.sqlite"
 AUTO: Final = "auto"  # values of --kill-matrix-executor
 FORK: Final = "fork"
 SUBPROCESS: Final = "subprocess"
+MOST_WORKERS: Final = 256  # each has a file, a few descriptors and 4 MiB of address space
 SANDBOX: Final = "KILLMATRIX_SANDBOX"  # the variable by which a process in a sandbox knows that it is in one
 OBSERVED: Final = "killmatrix-observer"  # the plugin that marks the fresh interpreter of a clean run
 
@@ -298,11 +299,14 @@ def _whole(flag: str, text: str, least: int) -> int:
 
 def _workers(config: pytest.Config, text: str) -> int:
     if text != "auto":
-        return _whole("--kill-matrix-workers", text, 1)
+        number = _whole("--kill-matrix-workers", text, 1)
+        if number > MOST_WORKERS:
+            raise pytest.UsageError(f"--kill-matrix-workers={text}: give at most {MOST_WORKERS}")
+        return number
     asked = config.getoption("numprocesses", None)
     if isinstance(asked, int) and asked > 0:
-        return asked
-    return processors()
+        return min(asked, MOST_WORKERS)
+    return min(processors(), MOST_WORKERS)
 
 
 def processors() -> int:

@@ -116,6 +116,7 @@ class Pool:
         self._holder: int | None = None  # the slot whose child waits while its result is looked at
         self._following: defaultdict[int, deque[Task]] = defaultdict(deque)
         self.held_cpu = 0.0
+        self._arrived: list[Any] = []  # messages that came while one was sent
         self.zygote: int = 0
         self.zygote_cpu = 0.0
         self._memory_base = memory_base
@@ -205,15 +206,13 @@ class Pool:
         try:
             self._send((STOP,))
             deadline = time.monotonic() + 5
-            while time.monotonic() < deadline:
-                if not select.select([self._connection.socket], [], [], 0.5)[0]:
-                    continue
-                messages = self._connection.receive()
-                if messages is None:
-                    break
+            messages: list[Any] | None = self._arrived
+            while messages is not None and not obeyed and time.monotonic() < deadline:
                 for message in messages:
                     if isinstance(message, tuple) and message[0] == STOP:
                         (_, self.zygote_cpu), obeyed = message, True
+                ready = not obeyed and select.select([self._connection.socket], [], [], 0.5)[0]
+                messages = self._connection.receive() if ready else []
         except PoolBroken:
             pass
         if self._running and self.zygote:
@@ -229,32 +228,34 @@ class Pool:
 
     def _send(self, message: Any) -> None:
         try:
-            self._connection.send(message)
+            self._arrived += self._connection.exchange(message)
         except OSError as error:
             raise PoolBroken("the process that makes the children is gone") from error
 
     def _wait(self) -> list[int]:
         """One tick: read the logs, look at clocks and memory, return the slots whose child has ended."""
-        ready, _, _ = select.select([self._connection.socket], [], [], _TICK)
-        ended = []
+        ready, _, _ = select.select([self._connection.socket], [], [], 0 if self._arrived else _TICK)
+        messages, self._arrived = self._arrived, []
         if ready:
-            messages = self._connection.receive()
-            if messages is None:
+            more = self._connection.receive()
+            if more is None:
                 raise PoolBroken("the process that makes the children is gone")
-            for message in messages:
-                if isinstance(message, Exited):
-                    ended.append(message.slot)
-                    running = self._running[message.slot]
-                    if running.held:
-                        self.held_cpu += message.cpu
-                    else:
-                        running.result.cpu += message.cpu
-                    if running.killed is None and message.status:
-                        running.killed = cause_of_death(message.status)
-                elif isinstance(message, Started):
-                    self._running[message.slot].pid = message.pid
-                elif isinstance(message, int):
-                    self.zygote = message
+            messages += more
+        ended = []
+        for message in messages:
+            if isinstance(message, Exited):
+                ended.append(message.slot)
+                running = self._running[message.slot]
+                if running.held:
+                    self.held_cpu += message.cpu
+                else:
+                    running.result.cpu += message.cpu
+                if running.killed is None and message.status:
+                    running.killed = cause_of_death(message.status)
+            elif isinstance(message, Started):
+                self._running[message.slot].pid = message.pid
+            elif isinstance(message, int):
+                self.zygote = message
         now = time.monotonic()
         for slot, running in self._running.items():
             self._read(running, slot)

@@ -6,6 +6,7 @@ import contextlib
 import enum
 import os
 import pickle
+import select
 import signal
 import socket
 import struct
@@ -205,6 +206,25 @@ class Connection:
         """Send one message whole."""
         data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
         self.socket.sendall(_LENGTH.pack(len(data)) + data)
+
+    def exchange(self, message: Any) -> list[Any]:
+        """Send one message whole, and take what arrives meanwhile: the other end may be waiting for that."""
+        if self.socket.fileno() < 0:
+            raise BrokenPipeError
+        data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+        rest = memoryview(_LENGTH.pack(len(data)) + data)
+        arrived: list[Any] = []
+        while rest:
+            readable, writable, _ = select.select([self.socket], [self.socket], [])
+            if readable:
+                messages = self.receive()
+                if messages is None:
+                    raise BrokenPipeError
+                arrived += messages
+            if writable:
+                with contextlib.suppress(BlockingIOError):
+                    rest = rest[self.socket.send(rest, socket.MSG_DONTWAIT) :]
+        return arrived
 
     def receive(self) -> list[Any] | None:
         """Every message that has arrived, after one read; None when the other end is gone."""

@@ -19,4 +19,15 @@ def file_problem(path: Path, option: str) -> str | None:
         return f"{start}it is a directory; give a file with {option}=PATH"
     if not os.access(path.parent, os.W_OK | os.X_OK):
         return f"{start}the directory is read-only; give another place with {option}=PATH"
+    if path.exists() and not _may_be_report(path):
+        return f"{start}there is a file that is no report of ours, not touched; give another place with {option}=PATH"
     return None
+
+
+def _may_be_report(path: Path) -> bool:
+    """Whether it is empty, or begins as JSON does."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(64).lstrip()[:1] in (b"", b"{")
+    except OSError:
+        return True  # whoever writes says what is wrong

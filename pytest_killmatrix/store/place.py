@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 DB_OPTION: Final = "--kill-matrix-db=PATH"
+_MAGIC: Final = b"SQLite format 3\0"
 
 
 def place_problem(path: Path) -> str | None:
@@ -23,7 +24,14 @@ def place_problem(path: Path) -> str | None:
         return f"{start}the directory is read-only; give a writable place with {DB_OPTION}"
     if path.exists() and not allowed(path, os.R_OK | os.W_OK):
         return f"{start}the file is read-only; make it writable, or give {DB_OPTION}"
+    if path.exists() and not _may_be_database(path):
+        return f"{start}there is a file that is no database, not touched; give another place with {DB_OPTION}"
     return None
+
+
+def _may_be_database(path: Path) -> bool:
+    with open(path, "rb") as file:
+        return file.read(len(_MAGIC)) in (b"", _MAGIC)
 
 
 def allowed(path: Path, mode: int) -> bool:

@@ -42,6 +42,7 @@ def refused(ran: Run, *words: str) -> None:
 @pytest.mark.parametrize(("argument", "words"), [
     ("--kill-matrix-workers=none", ["whole number"]),
     ("--kill-matrix-workers=0", ["whole number"]),
+    ("--kill-matrix-workers=99999999999999999999", ["at most 256"]),
     ("--kill-matrix-timeout=0", ["FACTOR"]),
     ("--kill-matrix-timeout=2:nan", ["FACTOR"]),
     ("--kill-matrix-memory=-1", ["whole number"]),
@@ -145,6 +146,14 @@ def test_a_read_only_directory(small: Project) -> None:
     folder = small.outside / "read-only"
     folder.mkdir(mode=0o500)
     refused(small.run(f"--kill-matrix-db={folder}/a.sqlite"), "read-only", "--kill-matrix-db")
+
+
+@pytest.mark.parametrize("option", ["--kill-matrix-db", "--kill-matrix-json"])
+def test_a_file_of_the_users_is_left_alone(small: Project, option: str) -> None:
+    before = (small.path / "shop.py").read_bytes()
+    refused(small.run(f"{option}=shop.py"), "not touched", option)
+    assert (small.path / "shop.py").read_bytes() == before
+    assert not list(small.path.glob("shop.py.*"))
 
 
 def test_another_programs_database(small: Project) -> None:

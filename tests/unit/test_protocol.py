@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 
 import pytest
 
-from pytest_killmatrix.executor.protocol import Purpose, Task, die_alike, receive_order, send_order
+from pytest_killmatrix.executor.protocol import Connection, Purpose, Task, die_alike, receive_order, send_order
 
 
 def test_orders_arrive_one_by_one_however_long() -> None:
@@ -43,3 +44,28 @@ def test_ending_as_another_did(code: int) -> None:
     status = code << 8 if code >= 0 else -code
     again = ended(status)
     assert os.waitstatus_to_exitcode(again) == code
+
+
+def test_two_that_both_have_much_to_say_do_not_wait_for_each_other() -> None:
+    ours, theirs = socket.socketpair()
+    other = Connection(theirs)
+    said = "x" * 10_000_000
+
+    def answer() -> None:
+        other.send(said)  # before it has read anything
+        while not (heard := other.receive()):
+            pass
+        other.send(heard[0] == said)
+
+    answering = threading.Thread(target=answer)
+    answering.start()
+    connection = Connection(ours)
+    arrived = connection.exchange(said)
+    while len(arrived) < 2:
+        arrived += connection.receive() or []
+    answering.join()
+    assert arrived == [said, True]
+    ours.close()
+    theirs.close()
+    with pytest.raises(BrokenPipeError):
+        connection.exchange(said)

@@ -296,7 +296,7 @@ while True:
 
 def test_a_damaged_file_is_moved_aside(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
-    for number, content in ((1, b"this is no database" * 100), (2, b"SQLite format 3\x00" + b"\xff" * 5000)):
+    for number, content in ((1, b"SQLite format 3\x00" * 100), (2, b"SQLite format 3\x00" + b"\xff" * 5000)):
         path.write_bytes(content)
         with Sidecar.open(path) as sidecar:
             assert sidecar.notice is not None
@@ -306,6 +306,14 @@ def test_a_damaged_file_is_moved_aside(tmp_path: Path) -> None:
         assert (tmp_path / f"a.sqlite.damaged-{number}").read_bytes() == content
         with Reader(path) as reader:
             assert reader.run == 1
+
+
+def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_bytes(b"print(1)\n")
+    with pytest.raises(StoreError, match="no database, not touched; give another place with --kill-matrix-db=PATH"):
+        Sidecar.open(path)
+    assert [found.read_bytes() for found in tmp_path.iterdir()] == [b"print(1)\n"]
 
 
 def test_a_truncated_or_scribbled_file_is_moved_aside(tmp_path: Path) -> None:
