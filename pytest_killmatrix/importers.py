@@ -131,6 +131,10 @@ class ImportGraph:
         spec = getattr(self._modules[name], "__spec__", None)
         return isinstance(getattr(spec, "loader", None), importlib.machinery.SourceFileLoader)
 
+    def is_outside(self, module: str) -> bool:
+        """Whether a module that a source names is none of the project's, and so is not imported again."""
+        return module not in self._nodes and not any(name.startswith(module + ".") for name in self._nodes)
+
     def path_of(self, name: str) -> str:
         """The resolved path of a module of the project."""
         return self._nodes[name].path

@@ -15,10 +15,11 @@ from pytest_killmatrix.executor.pool import Found, Pool, TaskResult
 from pytest_killmatrix.executor.protocol import Purpose, Splice, Swap, Task
 from pytest_killmatrix.model import Build, Cell, Isolation, Mutant, Outcome, Phase, Status
 from pytest_killmatrix.plan import Planned
-from pytest_killmatrix.rows import Row, RowReading, agrees, chunks, deciding_timeouts, read_row, to_confirm
+from pytest_killmatrix.rows import Row, RowReading, agrees, chunks, deciding_timeouts, read_row, some, to_confirm
 
 _MOST_RECHECKS: Final = 3
 _ASK_AT_LEAST: Final = 20  # kills of a file that are run again before a sample has to do
+_MOST_ALONE: Final = 100  # tests of a survivor that run alone because its tests leave state behind
 _HOLD_AT_LEAST: Final = 8  # rows of a file whose children hold what they imported, whatever becomes of it
 _HOLD_ONE_IN: Final = 3  # rows of which one has to have something run again, for it to go on so
 
@@ -228,7 +229,8 @@ class Matrix:
             planned.renew,
             planned.anew,
             apart,
-            kind is Kind.ROW and len(tests) > 1 and not apart and self._holds(job),
+            hold=kind is Kind.ROW and len(tests) > 1 and not apart and self._holds(job),
+            watch=kind is Kind.REVERSE,
             lean=self._lean,
         )
         self._jobs[task.id] = (job, kind)
@@ -417,7 +419,14 @@ class Matrix:
             self._pool.add(task)
 
     def _reverse(self, job: Job, result: TaskResult) -> None:
-        self._confirm(job, [found.test for found in result.found if found.outcome.kills])
+        """Those that failed in this order run alone; all, where tests leave state behind that may heal in any order."""
+        kills = [found.test for found in result.found if found.outcome.kills]
+        if not result.left:
+            self._confirm(job, kills)
+            return
+        others = sorted(set(result.task.tests) - set(kills))[1:]  # the first had nobody before it in the row
+        key = self._subjects.mutants[job.planned.mutant].key
+        self._isolate_job(job, {*kills, *some(key, others, _MOST_ALONE)})
 
     def _recheck_timeouts(self, tick: Callable[[], None]) -> Iterator[Done]:
         """A timeout that a status rests on must happen again alone, with nothing else running, on its full budget."""

@@ -152,5 +152,12 @@ def chunks(tests: Sequence[int], unsafe: Collection[int]) -> tuple[tuple[int, ..
     )
 
 
+def some(key: str, tests: Sequence[int], most: int) -> list[int]:
+    """The tests, or ``most`` of them where there are more: the same for the same mutant."""
+    if len(tests) <= most:
+        return list(tests)
+    return sorted(sorted(tests, key=lambda test: hashlib.sha256(f"{key} {test}".encode()).digest())[:most])
+
+
 def _hash(text: str) -> int:
     return hashlib.sha256(text.encode()).digest()[0]

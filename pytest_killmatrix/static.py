@@ -12,6 +12,7 @@ from pytest_killmatrix.child import renewing
 from pytest_killmatrix.importers import ImportGraph, Reload
 from pytest_killmatrix.model import Test
 from pytest_killmatrix.options import SUBPROCESS
+from pytest_killmatrix.outward import writes_outward
 from pytest_killmatrix.plan import StaticWay
 from pytest_killmatrix.prepared import Prepared, is_python_test
 from pytest_killmatrix.reach import ReachMap
@@ -34,6 +35,7 @@ class StaticWays:
             if is_python_test(item):
                 self._test_files.add(self._places[file])
         self._graph: ImportGraph | None = None
+        self._outward: dict[str, bool] = {}  # by path
 
     def way(
         self,
@@ -69,7 +71,11 @@ class StaticWays:
         if not ours:
             obstacle = "its module is loaded by another loader than Python's own"
         again = (*modules, *(self._imports().conftests if renew else ()))
-        loose = any(self._imports().leaves_traces(name, self._prepared.changed) for name in again)
+        loose = any(
+            self._imports().leaves_traces(name, self._prepared.changed)
+            or self._writes_outward(self._imports().path_of(name))
+            for name in again
+        )
         step = (1 if reload.holders or loose or self._fresh else 0) + refusals.get(path, 0)
         if step > 1:
             obstacle = "its tests differ in a fresh interpreter too"
@@ -82,6 +88,11 @@ class StaticWays:
             anew=step == 1,
             live=live,
         )
+
+    def _writes_outward(self, path: str) -> bool:
+        if path not in self._outward:
+            self._outward[path] = writes_outward(path, self._imports().is_outside) is not None
+        return self._outward[path]
 
     def _imports(self) -> ImportGraph:
         if self._graph is None:

@@ -51,6 +51,9 @@ def choose(config: pytest.Config, paths: Sequence[str], test_files: Iterable[Pat
     files: dict[str, Path] = {}
     for path in asked:
         explicit = path.is_file() and bool(paths)
+        if explicit and path.resolve() in tests:
+            name = _name(path, root)
+            raise pytest.UsageError(f"--mutate={name}: its tests are run; name the code that they are about")
         for file in _walk(path):
             if explicit or not _is_test(file, path, patterns, tests):
                 files[_name(file, root)] = file.resolve()

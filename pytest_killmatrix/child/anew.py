@@ -24,11 +24,12 @@ from pytest_killmatrix.child import hygiene, reading, reloading
 from pytest_killmatrix.child.private import Private
 from pytest_killmatrix.child.recollect import Identity, identities, pair
 from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID
-from pytest_killmatrix.child.verdict import first_line
+from pytest_killmatrix.child.verdict import Verdict, first_line
 from pytest_killmatrix.child.worker import CollectErrors, Workshop, broken, flat
 from pytest_killmatrix.executor.fresh import SESSION, Order, Start, forget_seed
 from pytest_killmatrix.executor.protocol import Purpose, Task
 from pytest_killmatrix.executor.slots import COLLECTING, PREPARING, Slot
+from pytest_killmatrix.model import Outcome, Phase
 from pytest_killmatrix.options import OBSERVED
 from pytest_killmatrix.rewritten import Rewritten
 
@@ -89,6 +90,7 @@ class _OneTask(Private):
         self._failures = failures
         self.errors = CollectErrors()
         self.conftest_failure: BaseException | None = None
+        self.internal_error: str | None = None
         files = [identity[0] for identity in anew.order]
         wanted = {files[index] for index in order.task.order()}
         root = Path(anew.root)
@@ -113,6 +115,10 @@ class _OneTask(Private):
     def pytest_configure(self, config: pytest.Config) -> None:
         super().pytest_configure(config)
         config.option.continue_on_collection_errors = True
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """A hook of the project's, or pytest itself, raised."""
+        self.internal_error = f"{type(excinfo.value).__name__}: {first_line(excinfo.value)}"
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Leave out test files of which no test is to run (those named on the command line are not asked about)."""
@@ -156,6 +162,20 @@ def run_here(
     workshop.run(task, order.slot)
 
 
+def _mutant_ran(task: Task, slot: Slot) -> bool:
+    """Whether mutated code has run in this process, as far as its marks can tell; a plain mutant has none."""
+    if not task.anew or task.splice is None or task.purpose not in (Purpose.ROW, Purpose.CONFIRM):
+        return False
+    return any(slot.marks()) or not task.splice.marked
+
+
+def _book(slot: Slot, task: Task, verdict: Verdict) -> None:
+    """What kept pytest from its tests is the outcome of each."""
+    for test in task.tests:
+        slot.write((CELL, task.id, test, *flat(verdict, 0.0), False, True, False))
+    slot.write((END, task.id))
+
+
 def main() -> None:
     """Entry point of the fresh interpreter."""
     path = Path(sys.argv[1])
@@ -182,17 +202,21 @@ def main() -> None:
     sys.argv = ["pytest", *anew.arguments]
     plugin = _OneTask(anew, order, slot, failures)
     error: BaseException | None = None
+    status: int | None = None
     try:
-        pytest.main(anew.arguments, plugins=[plugin])
+        status = int(pytest.main(anew.arguments, plugins=[plugin]))
     except BaseException as raised:
         error = raised
     # pytest came back without running the task: because of the mutant, or because of us
     if failures:
         slot.write((INVALID, task.id, failures[0]))
     elif plugin.conftest_failure is not None:
-        for test in task.tests:
-            slot.write((CELL, task.id, test, *flat(broken(plugin.conftest_failure), 0.0), False, True, False))
-        slot.write((END, task.id))
+        _book(slot, task, broken(plugin.conftest_failure))
+    elif _mutant_ran(task, slot):
+        # unmutated, such an interpreter comes to its tests: the controls have shown it
+        ended = f"pytest ended before its first test (exit status {status})"
+        text = f"{type(error).__name__}: {first_line(error)}" if error is not None else plugin.internal_error or ended
+        _book(slot, task, Verdict(Outcome.CRASH, Phase.COLLECT, None, text))
     else:
         text = f"{type(error).__name__}: {first_line(error)}" if error is not None else "pytest did not reach its tests"
         slot.write((FAULT, task.id, f"in a fresh interpreter: {text}"))

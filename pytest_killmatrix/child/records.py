@@ -9,6 +9,7 @@ from pytest_killmatrix.model import Phase
 
 CELL: Final = "cell"
 END: Final = "end"
+LEFT: Final = "left"  # a test changed the state of the mutated module
 HELD: Final = "held"  # done, and ready for more with the same mutant
 OBSTACLE: Final = "obstacle"
 FAULT: Final = "fault"

@@ -29,6 +29,7 @@ from pytest_killmatrix.child.records import (
     FAULT,
     HELD,
     INVALID,
+    LEFT,
     OBSTACLE,
     REACH,
     READ,
@@ -37,6 +38,7 @@ from pytest_killmatrix.child.records import (
 )
 from pytest_killmatrix.child.running import FullRunner, SessionEnded
 from pytest_killmatrix.child.scratch import Scratch, holder_of
+from pytest_killmatrix.child.state import state_of
 from pytest_killmatrix.child.verdict import Judge, Verdict, first_line, internal_error
 from pytest_killmatrix.executor.protocol import (
     Purpose,
@@ -104,6 +106,7 @@ class Workshop:
         self.start_over: Callable[[Task, int], NoReturn] | None = None
         self.reach: Reach | None = None
         self.mutated: str | None = None  # the file, in a child that knows it
+        self._mutated_at: dict[str, bool] = {}  # by a module's ``__file__``
         self.doing = 0  # the task's number
 
     def run(
@@ -188,6 +191,7 @@ class Workshop:
         wanted = frozenset(task.tests)
         self.runner.note = self.lean_runner.note = slot.note
         run = self._runner(task, items)
+        state = self._state() if task.watch else ()
         for position, (index, item) in enumerate(order):
             if isinstance(item, Verdict):
                 if index in wanted:
@@ -222,6 +226,9 @@ class Workshop:
                     for path, arcs in measure.stop():
                         slot.write((REACH, task.id, index, path, arcs))
             slot.idle()
+            if task.watch and (now := self._state()) != state:
+                state = now
+                slot.write((LEFT, task.id, index))
             if ended:
                 leave(_UNFINISHED)  # without a word about the rest of the row, which runs in another child
 
@@ -287,6 +294,18 @@ class Workshop:
             if slot.written() == before:
                 died = Verdict(Outcome.CRASH, message=f"the process died ({cause_of_death(status)})")
                 slot.write((CELL, task.id, test, *flat(died, 0.0), True, True, False))
+
+    def _state(self) -> tuple[Any, ...]:
+        """Of the mutated file's modules."""
+        found = []
+        for module in list(sys.modules.values()):
+            origin = getattr(module, "__file__", None) if isinstance(module, types.ModuleType) else None
+            if isinstance(origin, str):
+                if origin not in self._mutated_at:
+                    self._mutated_at[origin] = os.path.realpath(origin) == self.mutated
+                if self._mutated_at[origin]:
+                    found.append(module)
+        return state_of(found)
 
     def _runner(
         self, task: Task, items: Sequence[pytest.Item | Verdict]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, HELD, INVALID, OBSTACLE, REACH, Stage
+from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, HELD, INVALID, LEFT, OBSTACLE, REACH, Stage
 from pytest_killmatrix.executor.protocol import Connection, Exited, Started, Task, cause_of_death
 from pytest_killmatrix.executor.server import BRANCH, KILL, MORE, PREPARE, RUN, STOP
 from pytest_killmatrix.executor.slots import COLLECTING, PREPARING, Slot
@@ -64,6 +64,7 @@ class TaskResult:
     fault: str | None = None
     collected: tuple[bool, bool] | None = None
     reach: list[tuple[int, str, list[tuple[int, int]]]] = field(default_factory=list)
+    left: set[int] = field(default_factory=set)
     cpu: float = 0.0
     children: int = 0
     timeouts: int = 0
@@ -278,6 +279,8 @@ class Pool:
                 )  # fmt: skip
             elif kind == REACH:
                 result.reach.append((rest[0], rest[1], rest[2]))
+            elif kind == LEFT:
+                result.left.add(rest[0])
             elif kind == COLLECTED:
                 result.collected = (rest[0], rest[1])
             elif kind == OBSTACLE:

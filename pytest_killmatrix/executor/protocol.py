@@ -66,7 +66,8 @@ class Task:
     starts over as a fresh interpreter, and nothing has to be dropped; ``narrow`` says that it need not collect the test
     files of which no test is to run. With ``apart`` each test runs in a fork of the child that did all this, so that
     none meets what another left behind. With ``hold`` the row runs in a fork, and the child waits for more tasks of the
-    same mutant, for which nothing has to be imported and collected again.
+    same mutant, for which nothing has to be imported and collected again. With ``watch`` it is noted which tests leave
+    the mutated module in another state.
     """
 
     id: int
@@ -83,6 +84,7 @@ class Task:
     anew: bool = False
     apart: bool = False
     hold: bool = False
+    watch: bool = False
     reach: bool = False
     marked: bool = False  # a noop: every function carries a mark, as mutants do
     lean: bool = False

@@ -68,6 +68,10 @@ def test_a_path_that_is_no_python_file(small: Project) -> None:
     refused(ran, "--mutate=pytest.ini", "not a Python file")
 
 
+def test_a_path_of_tests(small: Project) -> None:
+    refused(small.run("--mutate=test_shop.py"), "--mutate=test_shop.py", "name the code")
+
+
 def test_an_unknown_operator(small: Project) -> None:
     ran = small.run("--mutation-operators=swap_everything")
     refused(ran, "swap_everything")

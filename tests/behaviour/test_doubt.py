@@ -222,3 +222,40 @@ def test_one_kill_that_did_not_happen_alone_discredits_its_file(project: Project
         f"lying{n}" for n in range(10, 34)
     }
     assert {status for name, status in ran.statuses().items() if name.startswith("honest")} == {"killed"}
+
+
+def test_a_survivor_whose_killer_is_healed_from_both_sides(project: Project) -> None:
+    project.write({
+        "reg.py": """\
+            _items = {}
+            _loaded = False
+            def load():
+                global _loaded
+                _items["x"] = 1
+                _loaded = True
+            def get(name):
+                if not _loaded: load()
+                return _items.get(name)
+            def stateless(n): return n > 3
+            """,
+        "test_reg.py": """\
+            import reg
+            def test_before(): reg.load(); assert reg.get("x") == 1
+            def test_between(): assert reg.get("x") == 1
+            def test_after(): reg.load(); assert reg.get("x") == 1
+            def test_four(): assert reg.stateless(5)
+            def test_five(): assert not reg.stateless(1)
+            """,
+    }).cases([
+        Case("swap", "not _loaded", "_loaded", "reg.py"),
+        Case("static", "_loaded = False", "_loaded = True", "reg.py"),
+        Case("none", "n > 3", "n >= 3", "reg.py"),
+    ])  # fmt: skip
+    ran = project.run("--mutate=reg.py")
+    # alone, by plain pytest
+    lone = {"test_before": "passed", "test_between": "assertion", "test_after": "passed"}
+    assert ran.outcomes("swap") == lone
+    assert {name: ran.outcomes("static")[name] for name in lone} == lone
+    assert ran.statuses()["none"] == "survived"
+    # nothing is left behind there: turned round, and that is all
+    assert {cell["isolation"] for cell in ran.mutant("none")["cells"]} == {"row"}

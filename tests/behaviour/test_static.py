@@ -359,3 +359,58 @@ def test_what_is_run_again_is_not_imported_again(project: Project) -> None:
     }  # fmt: skip
     # row and reversed row, row and what is run again alone
     assert [seen.count(level) for level in "24"] == [1, 1]
+
+
+def test_what_an_import_leaves_in_a_library_is_not_what_another_left(project: Project) -> None:
+    project.write({
+        "formats.py": """\
+            import csv, decimal, mimetypes
+            csv.register_dialect("pipe", delimiter="|")
+            mimetypes.add_type("application/x-zz", ".zz")
+            decimal.getcontext().prec = 50
+            """,
+        "test_formats.py": """\
+            import csv, decimal, mimetypes, formats
+            def test_csv(): assert next(csv.reader(["a|b"], "pipe")) == ["a", "b"]
+            def test_mime(): assert mimetypes.guess_type("a.zz")[0] == "application/x-zz"
+            def test_decimal(): assert decimal.getcontext().prec == 50
+            """,
+    }).cases([
+        Case("csv", 'csv.register_dialect("pipe", delimiter="|")', "pass", "formats.py"),
+        Case("name", '"pipe"', '"PIPE"', "formats.py"),
+        Case("mime", 'mimetypes.add_type("application/x-zz", ".zz")', "pass", "formats.py"),
+        Case("decimal", "decimal.getcontext().prec = 50", "pass", "formats.py"),
+    ])  # fmt: skip
+    ran = project.run("--mutate=formats.py")
+    kills = {name: {test for test, outcome in ran.outcomes(name).items() if outcome != "passed"} for name in
+             ("csv", "name", "mime", "decimal")}  # fmt: skip
+    assert kills == {"csv": {"test_csv"}, "name": {"test_csv"}, "mime": {"test_mime"}, "decimal": {"test_decimal"}}
+
+
+def test_what_keeps_pytest_from_its_tests_is_a_crash_of_each(project: Project) -> None:
+    project.write({
+        "pk.py": """\
+            def header(): return 'pk ' + str(1)
+            def env(): return 'PK_X'
+            def late(name): return name.startswith('x')
+            """,
+        "conftest.py": """\
+            import os, pk
+            def pytest_configure(config): os.environ[pk.env()] = "1"
+            def pytest_report_header(config): return pk.header()
+            def pytest_collection_modifyitems(items):
+                for item in items: pk.late(item.name)
+            """,
+        "test_pk.py": "def test_one(): pass\ndef test_two(): pass\n",
+    }).cases([
+        Case("header", "'pk ' + str(1)", "'pk ' - str(1)", "pk.py"),
+        Case("configure", "return 'PK_X'", "return None", "pk.py"),
+        Case("modify", "startswith('x')", "startswith(None)", "pk.py"),
+        Case("same", "'PK_X'", "'PK_Y'", "pk.py"),
+    ])  # fmt: skip
+    ran = project.run("--mutate=pk.py")
+    for name in ("header", "configure", "modify"):
+        assert ran.outcomes(name) == {"test_one": "crash", "test_two": "crash"}, name
+        assert {cell["phase"] for cell in ran.mutant(name)["cells"]} == {"collect"}
+    assert "TypeError" in ran.mutant("header")["cells"][0]["message"]
+    assert ran.statuses()["same"] == "survived"
