@@ -106,6 +106,7 @@ class Workshop:
         self.start_over: Callable[[Task, int], NoReturn] | None = None
         self.reach: Reach | None = None
         self.mutated: str | None = None  # the file, in a child that knows it
+        self._loaded: tuple[int, list[types.ModuleType]] = (0, [])  # modules there were, the mutated ones of them
         self._mutated_at: dict[str, bool] = {}  # by a module's ``__file__``
         self.doing = 0  # the task's number
 
@@ -297,6 +298,9 @@ class Workshop:
 
     def _state(self) -> tuple[Any, ...]:
         """Of the mutated file's modules."""
+        count, before = self._loaded
+        if len(sys.modules) == count and all(sys.modules.get(module.__name__) is module for module in before):
+            return state_of(before)
         found = []
         for module in list(sys.modules.values()):
             origin = getattr(module, "__file__", None) if isinstance(module, types.ModuleType) else None
@@ -305,6 +309,7 @@ class Workshop:
                     self._mutated_at[origin] = os.path.realpath(origin) == self.mutated
                 if self._mutated_at[origin]:
                     found.append(module)
+        self._loaded = len(sys.modules), found
         return state_of(found)
 
     def _runner(

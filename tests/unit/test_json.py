@@ -132,11 +132,11 @@ def test_places_that_will_not_do(small: Path, tmp_path: Path) -> None:
 
 def test_a_failure_leaves_the_old_file_and_no_litter(small: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
-    out.write_text("old")
+    out.write_text('{"old": 1}')
     before = sorted(tmp_path.iterdir())
     reader = Reader(small)
     reader.close()  # so that reading fails half-way
     with pytest.raises(Exception, match="closed"):
         write_json(reader, out)
-    assert out.read_text() == "old"
+    assert out.read_text() == '{"old": 1}'
     assert sorted(tmp_path.iterdir()) == before
