@@ -118,7 +118,7 @@ def prepared(project: Project, holder: str = "child") -> Project:
 def ran(new_project: Callable[[], Project], request: pytest.FixtureRequest) -> Run:
     project = prepared(new_project(), request.param)
     project.cases(Case(name, before, after, "shop/rates.py") for name, (before, after, *_) in CASES.items())
-    return project.run("--mutate=shop/rates.py")
+    return project.run("--mutate=shop/rates.py", "--kill-matrix-timeout=10:10")  # none of them is about time
 
 
 @pytest.mark.parametrize("name", CASES)
