@@ -13,6 +13,8 @@ from typing import Final
 import pytest
 from projects import Case, Project, Run
 
+pytestmark = pytest.mark.lengthy
+
 FORK: Final = "--kill-matrix-executor=fork"
 SUBPROCESS: Final = "--kill-matrix-executor=subprocess"
 #: every plugin costs every fresh interpreter its import

@@ -9,6 +9,8 @@ import pytest
 from fault_table import FAULTS, SHORT, Fault, Layout, check_row, chosen, fault_rows, run
 from projects import Case, Project, Run
 
+pytestmark = pytest.mark.lengthy
+
 #: an import or a collection that hangs is given five seconds: one of each kind has to do
 COLLECTED = [name for name in (*SHORT, "c_stack", "sys_path", "leaves_session") if name != "loop"]
 #: streams are not captured yet where the module alone is imported again
