@@ -277,7 +277,10 @@ def compare_runs(first: dict[str, Any], second: dict[str, Any]) -> list[str]:
     moved = [key for key in {**states[0], **states[1]} if states[0].get(key) != states[1].get(key)]
     say("twice", f"{len(differing)} of {len(one)} cells and {len(moved)} of {len(states[0])} states differ")
     problems = [f"two runs differ: {cell}: {one.get(cell)} / {two.get(cell)}" for cell in differing[:20]]
-    return problems + [f"two runs differ: {key}: {states[0].get(key)} / {states[1].get(key)}" for key in moved[:20]]
+    problems += [f"two runs differ: {key}: {states[0].get(key)} / {states[1].get(key)}" for key in moved[:20]]
+    for problem in problems:  # at once: verifying takes minutes more
+        say("", problem)
+    return problems
 
 
 def verify(
