@@ -54,6 +54,7 @@ class Job:
     absent: set[int] = field(default_factory=set)  # ran clean code though the mutant should have been live
     reversed: bool = False
     counted: bool = False  # as progress
+    again: bool = False  # something of it was run again
     not_live: str | None = None
     invalid: str | None = None  # why the mutated module cannot be imported
     error: str | None = None
@@ -175,6 +176,8 @@ class Matrix:
         for planned in runnable:
             together, apart = chunks(planned.tests, self._subjects.unsafe)
             job = Job(planned, apart)
+            if planned.reload is not None:
+                self._trust_in(job).rows += 1
             if apart:
                 self._serial.append(job)
             if not together:
@@ -313,7 +316,7 @@ class Matrix:
             job.outstanding += 1
             self._pool.add(self._task(job, group, Kind.RESOLVE, Purpose.CONFIRM, marked=True))
         mutant = self._subjects.mutants[job.planned.mutant]
-        trust = self._trust[mutant.path]
+        trust = self._trust_in(job)
         chosen, believed = to_confirm(mutant.key, reading, thorough=trust.refuted or trust.asked < _ASK_AT_LEAST)
         if believed is not None:
             trust.believed.append((job.planned, reading.cells[believed]))
@@ -355,7 +358,7 @@ class Matrix:
             job.cells[found.test] = found
             job.alone.add(found.test)
             if before.outcome.kills and not found.outcome.kills:
-                self._trust[self._subjects.mutants[job.planned.mutant].path].refuted = True
+                self._trust_in(job).refuted = True
             if not job.confirmed[found.test] and before.outcome is not Outcome.ERROR:
                 self._isolate_job(job, self._part_of(job, found.test))
 
@@ -399,12 +402,14 @@ class Matrix:
         self._again(job, self._task(job, together[::-1], Kind.REVERSE, Purpose.CONFIRM, marked=True))
         return True
 
+    def _trust_in(self, job: Job) -> Trust:
+        return self._trust[self._subjects.mutants[job.planned.mutant].path]
+
     def _holds(self, job: Job) -> bool:
         """Whether it pays that a row's child keeps what it imported and collected: at the cost of a fork."""
-        if job.planned.reload is None or not self._forks:
+        if job.planned.reload is None or job.planned.anew or not self._forks:
             return False
-        trust = self._trust[self._subjects.mutants[job.planned.mutant].path]
-        trust.rows += 1
+        trust = self._trust_in(job)
         return trust.again * _HOLD_ONE_IN >= trust.rows - _HOLD_AT_LEAST
 
     def _again(self, job: Job, task: Task) -> None:
@@ -412,7 +417,9 @@ class Matrix:
 
         Not what must not find the mutated module loaded.
         """
-        self._trust[self._subjects.mutants[job.planned.mutant].path].again += 1
+        if job.planned.reload is not None and not job.again:
+            job.again = True
+            self._trust_in(job).again += 1
         if task.reload and task.own:
             self._pool.follow(task)
         else:

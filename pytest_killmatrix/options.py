@@ -60,7 +60,7 @@ OPTIONS: Final = (
     Option("--kill-matrix-db", "the sidecar", "PATH", DEFAULT_SIDECAR, "kill_matrix_db", file=True),
     Option(
         "--kill-matrix-workers",
-        "children at once; auto is the number of processors, or N of pytest-xdist's -n N",
+        "children at once, at most 256; auto is the number of processors, or N of pytest-xdist's -n N",
         "N",
         "auto",
         "kill_matrix_workers",

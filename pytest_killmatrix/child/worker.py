@@ -248,15 +248,31 @@ class Workshop:
             slot.write((HELD, order.id))
             order = receive_order(orders)
 
-    def _run_forked(
+    def _run_forked(self, task: Task, items: Sequence[pytest.Item | Verdict], slot: Slot) -> None:
+        """All tests in one fork of this process; where that dies, so does this one, and the controller knows why."""
+        status = self._in_a_fork(task, items, slot)
+        if status or slot.current() is not None:
+            die_alike(status)
+
+    def _run_apart(self, task: Task, items: Sequence[pytest.Item | Verdict], slot: Slot) -> None:
+        """Each test in a fork of this process, which runs none."""
+        for test in task.tests:
+            before = slot.written()
+            status = self._in_a_fork(replace(task, tests=(test,), apart=False), items, slot)
+            slot.idle()
+            if slot.written() == before:
+                died = Verdict(Outcome.CRASH, message=f"the process died ({cause_of_death(status)})")
+                slot.write((CELL, task.id, test, *flat(died, 0.0), True, True, False))
+
+    def _in_a_fork(
         self,
         task: Task,
         items: Sequence[pytest.Item | Verdict],
         slot: Slot,
         leave: Callable[[int], None] = os._exit,  # bound early: an import or a test may replace them
         process: Callable[[], int] = os.getpid,
-    ) -> None:
-        """All tests in one fork of this process; where that dies, so does this one, and the controller knows why."""
+    ) -> int:
+        """Run a task's tests in a fork of this process; its wait status."""
         pid = quiet_fork()
         if pid == 0:
             try:
@@ -266,35 +282,7 @@ class Workshop:
                 slot.write((FAULT, task.id, traceback.format_exc()[-4000:]))
             finally:
                 leave(0)
-        status = wait_for(pid)
-        if status or slot.current() is not None:
-            die_alike(status)
-
-    def _run_apart(
-        self,
-        task: Task,
-        items: Sequence[pytest.Item | Verdict],
-        slot: Slot,
-        leave: Callable[[int], None] = os._exit,  # bound early: an import or a test may replace them
-        process: Callable[[], int] = os.getpid,
-    ) -> None:
-        """Each test in a fork of this process, which runs none."""
-        for test in task.tests:
-            before = slot.written()
-            pid = quiet_fork()
-            if pid == 0:
-                try:
-                    self.restore_random()
-                    self._run_all(replace(task, tests=(test,), apart=False), items, slot, process())
-                except BaseException:
-                    slot.write((FAULT, task.id, traceback.format_exc()[-4000:]))
-                finally:
-                    leave(0)
-            status = wait_for(pid)
-            slot.idle()
-            if slot.written() == before:
-                died = Verdict(Outcome.CRASH, message=f"the process died ({cause_of_death(status)})")
-                slot.write((CELL, task.id, test, *flat(died, 0.0), True, True, False))
+        return wait_for(pid)
 
     def _state(self) -> tuple[Any, ...]:
         """Of the mutated file's modules."""

@@ -19,7 +19,7 @@ def file_problem(path: Path, option: str) -> str | None:
         return f"{start}it is a directory; give a file with {option}=PATH"
     if not os.access(path.parent, os.W_OK | os.X_OK):
         return f"{start}the directory is read-only; give another place with {option}=PATH"
-    if path.exists() and not _may_be_report(path):
+    if path.is_file() and not _may_be_report(path):
         return f"{start}there is a file that is no report of ours, not touched; give another place with {option}=PATH"
     return None
 

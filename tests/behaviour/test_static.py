@@ -118,7 +118,7 @@ def prepared(project: Project, holder: str = "child") -> Project:
 def ran(new_project: Callable[[], Project], request: pytest.FixtureRequest) -> Run:
     project = prepared(new_project(), request.param)
     project.cases(Case(name, before, after, "shop/rates.py") for name, (before, after, *_) in CASES.items())
-    return project.run("--mutate=shop/rates.py", "--kill-matrix-timeout=10:10")  # none of them is about time
+    return project.run("--mutate=shop/rates.py")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -126,7 +126,8 @@ def test_every_kind(ran: Run, name: str) -> None:
     *_, status, killers = CASES[name]
     mutant = ran.mutant(name)
     assert mutant["status"] == status, mutant
-    assert {cell["test"].split("::")[1] for cell in mutant["cells"] if cell["outcome"] != "passed"} == killers
+    killing = [cell for cell in mutant["cells"] if cell["outcome"] != "passed"]
+    assert {cell["test"].split("::")[1] for cell in killing} == killers, killing
     if status in ("killed", "survived", "crashed"):
         assert len(mutant["cells"]) == ALL  # every test of the session is one whose outcome could change
 
@@ -414,3 +415,26 @@ def test_what_keeps_pytest_from_its_tests_is_a_crash_of_each(project: Project) -
         assert {cell["phase"] for cell in ran.mutant(name)["cells"]} == {"collect"}
     assert "TypeError" in ran.mutant("header")["cells"][0]["message"]
     assert ran.statuses()["same"] == "survived"
+
+
+def test_a_fresh_interpreter_is_started_for_each_look_and_no_more(project: Project) -> None:
+    imports = project.path.parent / f"{project.path.name}-imports"
+    project.write({
+        "mod.py": f"""\
+            import csv
+            LEVEL = 1
+            csv.register_dialect("x")
+            open({str(imports)!r}, "a").write(f"{{LEVEL}} ")
+            """,
+        "test_mod.py": "import mod\ndef test_one(): assert mod.LEVEL < 3\ndef test_two(): pass\n",
+    }).cases([
+        Case("survives", "LEVEL = 1", "LEVEL = 2", "mod.py"),
+        Case("killed", "LEVEL = 1", "LEVEL = 3", "mod.py"),
+    ])  # fmt: skip
+    try:
+        ran = project.run("--mutate=mod.py")
+        seen = imports.read_text().split()
+    finally:
+        imports.unlink(missing_ok=True)
+    assert ran.statuses() == {"survives": "survived", "killed": "killed"}
+    assert [seen.count(level) for level in "23"] == [2, 1]  # the row and the reversed row; the row
