@@ -15,9 +15,8 @@ from pytest_killmatrix.executor.pool import Found, Pool, TaskResult
 from pytest_killmatrix.executor.protocol import Purpose, Splice, Swap, Task
 from pytest_killmatrix.model import Build, Cell, Isolation, Mutant, Outcome, Phase, Status
 from pytest_killmatrix.plan import Planned
-from pytest_killmatrix.rows import Row, RowReading, agrees, chunks, deciding_timeouts, read_row, some, to_confirm
+from pytest_killmatrix.rows import Row, RowReading, agrees, chunks, doubtful_timeouts, read_row, some, to_confirm
 
-_MOST_RECHECKS: Final = 3
 _ASK_AT_LEAST: Final = 20  # kills of a file that are run again before a sample has to do
 _MOST_ALONE: Final = 100  # tests of a survivor that run alone because its tests leave state behind
 _HOLD_AT_LEAST: Final = 8  # rows of a file whose children hold what they imported, whatever becomes of it
@@ -374,7 +373,7 @@ class Matrix:
             return  # comes back when its serial part has run
         if self._turn_round(job):
             return
-        if deciding_timeouts(job.cells):
+        if doubtful_timeouts(job.cells):
             self._recheck.append(job)
             return
         done = self._done(job)
@@ -436,9 +435,9 @@ class Matrix:
         self._isolate_job(job, {*kills, *some(key, others, _MOST_ALONE)})
 
     def _recheck_timeouts(self, tick: Callable[[], None]) -> Iterator[Done]:
-        """A timeout that a status rests on must happen again alone, with nothing else running, on its full budget."""
+        """A timeout that may not be the mutant's must happen again, alone, nothing beside it, on its full budget."""
         for job in self._recheck:
-            for test in deciding_timeouts(job.cells)[:_MOST_RECHECKS]:
+            for test in doubtful_timeouts(job.cells):
                 task = self._task(job, (test,), Kind.RECHECK, Purpose.CONFIRM, marked=False)
                 for result in self._pool.run([task], width=1, tick=tick):
                     self._jobs.pop(result.task.id, None)
@@ -449,6 +448,14 @@ class Matrix:
                         job.alone.add(test)
                 if job.cells[test].outcome is Outcome.TIMEOUT:
                     break
+                if not job.cells[test].outcome.kills:  # and nobody knows whether it evaluates the mutant
+                    job.outstanding += 1
+                    task = self._task(job, (test,), Kind.RESOLVE, Purpose.CONFIRM, marked=True)
+                    for result in self._pool.run([task], width=1, tick=tick):
+                        self._take(result)
+            if self._turn_round(job):
+                for result in self._pool.run((), tick=tick):
+                    self._take(result)
             yield self._done(job)
 
     def _doubt_again(self, tick: Callable[[], None]) -> Iterator[Done]:
@@ -474,7 +481,7 @@ class Matrix:
             _, apart = chunks(planned.tests, self._subjects.unsafe)
             for result in self._pool.run(tasks, width=1 if apart else None, tick=tick):
                 self._take(result)
-            if deciding_timeouts(job.cells):
+            if doubtful_timeouts(job.cells):
                 self._recheck.append(job)
             else:
                 yield self._done(job)

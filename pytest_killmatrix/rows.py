@@ -135,13 +135,18 @@ def agrees(row: Found, alone: Found) -> bool:
     return row.outcome.kills == alone.outcome.kills
 
 
-def deciding_timeouts(cells: Mapping[int, Found]) -> list[int]:
-    """The timeouts that a status rests on, because nothing else kills, and that something else might explain."""
+def doubtful_timeouts(cells: Mapping[int, Found]) -> list[int]:
+    """The timeouts that something else may explain: the first that happens again settles the rest.
+
+    Those that a status rests on, because nothing else kills; else those that waited rather than looped, which the
+    machine may have kept waiting.
+    """
+    timeouts = sorted(test for test, cell in cells.items() if cell.outcome is Outcome.TIMEOUT)
     if any(
         cell.outcome.kills and (cell.outcome is not Outcome.TIMEOUT or cell.beyond_doubt) for cell in cells.values()
     ):
-        return []
-    return sorted(test for test, cell in cells.items() if cell.outcome is Outcome.TIMEOUT)
+        return [test for test in timeouts if cells[test].waited]
+    return timeouts
 
 
 def chunks(tests: Sequence[int], unsafe: Collection[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -34,7 +34,8 @@ class Found:
     """One test's outcome as a child sent it, or as its death says; ``child`` tells the processes of the task apart.
 
     ``beyond_doubt`` is a timeout on the full budget that neither the machine's load nor an earlier test can explain:
-    that of its child's first test, which kept a processor busy for nearly all of the time.
+    that of its child's first test, which kept a processor busy for nearly all of the time. ``waited`` is one on the
+    full budget that did not, so that whatever kept it waiting may have been the machine.
     """
 
     test: int
@@ -51,6 +52,7 @@ class Found:
     reason: str | None = None
     shared: bool = False
     beyond_doubt: bool = False
+    waited: bool = False
 
 
 @dataclass(slots=True)
@@ -91,6 +93,7 @@ class _Running:
     waiting: bool = False  # done, and ready for more
     released: bool = False  # told that there is no more
     watched: tuple[int, float] | None = None  # the test that ``used`` belongs to, and when it began
+    seen: float = 0.0  # since when the clock counts for that test
     used: tuple[float, float] = (0.0, 0.0)  # (on a processor, waiting for one) when that was first looked at, seconds
     busy: float = 0.0  # seconds on a processor of the test that was ended
 
@@ -313,15 +316,19 @@ class Pool:
         return self._slots[slot].worker() or running.pid
 
     def _elapsed(self, running: _Running, slot: int, current: tuple[int, float], now: float) -> float:
-        """Seconds that the test has had: those in which it waited for a processor are the machine's, not its own."""
+        """Seconds that the test has had: those in which it waited for a processor are the machine's, not its own.
+
+        Nor are those in which nobody looked: then this process was the one that waited.
+        """
         wall = now - current[1]
         if wall < _UNHURRIED or not running.pid:
-            return wall
+            return min(wall, _UNHURRIED)
         on, waiting = _schedule(self._worker(running, slot))
         if running.watched != current:
-            running.watched, running.used = current, (on, waiting)
+            running.watched, running.used, running.seen = current, (on, waiting), now - _UNHURRIED
         running.busy = on - running.used[0]
-        return max(wall - (waiting - running.used[1]), wall / _MOST_PATIENCE)
+        watched = now - running.seen
+        return max(watched - (waiting - running.used[1]), watched / _MOST_PATIENCE)
 
     def _budget(self, running: _Running, test: int) -> float:
         if test == PREPARING:
@@ -380,18 +387,16 @@ class Pool:
         shared = stage is Stage.SHARED_TEAR_DOWN
         if running.killed == "timeout":
             reduced = result.timeouts >= _PATIENT_TIMEOUTS
-            firm = (
-                not reduced
-                and phase is not Phase.COLLECT
-                and (running.task.apart or running.task.order()[0] == test)
-                and running.busy > _BUSY * self.limits.budget(test)
-            )
+            collecting = phase is Phase.COLLECT
+            looped = running.busy > _BUSY * (self.limits.collect if collecting else self.limits.budget(test))
+            first = not collecting and (running.task.apart or running.task.order()[0] == test)
+            firm = not reduced and looped and first
             flags = ("budget_reduced",) if reduced else ()
             result.timeouts += 1
             message = f"did not end within {seconds:.1f} s"
             return Found(
                 test, Outcome.TIMEOUT, phase, None, message, None, seconds, flags, True, True, slot_child, None,
-                shared, firm,
+                shared, firm, not reduced and not looped,
             )  # fmt: skip
         reason = "memory" if running.killed == "memory" else None
         message = "used too much memory" if reason else f"the process died ({running.killed or 'exit status 0'})"

@@ -63,3 +63,56 @@ def test_a_busy_machine_changes_no_status(new_project: Callable[[], Project]) ->
     assert {name: loud.outcomes(name) for name in loud.statuses()} == {
         name: quiet.outcomes(name) for name in quiet.statuses()
     }
+
+
+STALLS = {
+    "shop.py": """\
+        RATE = 1
+        def plain(n):
+            return n + 1
+        """,
+    "test_shop.py": """\
+        import os, pathlib, signal, subprocess, sys, time
+        import pytest, shop
+
+        STALLED = pathlib.Path(os.environ["STALLED"])
+        HELPER = "import os, sys, time; time.sleep(1.5); [os.kill(int(pid), 18) for pid in sys.argv[1:]]"
+
+        def stall():
+            if STALLED.exists(): return
+            STALLED.touch()
+            if os.environ["STALL"] == "wait":
+                time.sleep(60)
+            pids = [os.getpid(), *controllers()]
+            subprocess.Popen([sys.executable, "-c", HELPER, *map(str, pids)], start_new_session=True)
+            for pid in reversed(pids): os.kill(pid, signal.SIGSTOP)
+            time.sleep(0.3)
+
+        def controllers():
+            pid, found = os.getppid(), []
+            while pid > 1:
+                line = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+                if b"--kill-matrix" not in line: break
+                found.append(pid)
+                pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")")[1].split()[1])
+            return found[-1:]
+
+        def test_notices(): assert shop.plain(1) == 2
+        def test_stalls():
+            if shop.plain(1) != 2: stall()
+        def test_beside():
+            if shop.RATE != 1: stall()
+        """,
+}
+
+
+@pytest.mark.parametrize("kind", ["wait", "stop"])
+def test_a_machine_that_stalled_once_is_no_timeout(new_project: Callable[[], Project], kind: str) -> None:
+    cases = [Case("plain", "n + 1", "n - 1", "shop.py"), Case("static", "RATE = 1", "RATE = 2", "shop.py")]
+    for case, test, others in ((cases[0], "test_stalls", {"test_notices": "assertion"}), (cases[1], "test_beside", {})):
+        project = new_project().write(STALLS).cases([case])
+        env = {"STALL": kind, "STALLED": str(project.outside / "stalled")}
+        ran = project.run("--mutate=shop.py", env=env)
+        assert (project.outside / "stalled").exists()
+        assert ran.outcomes(case.name)[test] == "passed", ran.screen
+        assert others.items() <= ran.outcomes(case.name).items()
