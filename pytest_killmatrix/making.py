@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import fnmatch
 import itertools
@@ -9,11 +10,15 @@ import time
 import tokenize
 import uuid
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pytest_killmatrix import environment
+from pytest_killmatrix.baseline.old import Answer, Looped, Made
+from pytest_killmatrix.baseline.scope import COVERED, Said, in_scope
 from pytest_killmatrix.child.scratch import holder_of
+from pytest_killmatrix.clean.observer import test_context
 from pytest_killmatrix.clean.runs import CleanRuns
 from pytest_killmatrix.controls import NOT_EXERCISED, OK, Controls
 from pytest_killmatrix.executor.base import Executor
@@ -21,7 +26,7 @@ from pytest_killmatrix.generate import FileError, FileMutants, GenerationError, 
 from pytest_killmatrix.matrix import Done, Matrix, Subjects
 from pytest_killmatrix.model import Build, Mutant, Replacement, RunInfo, Status
 from pytest_killmatrix.options import SUBPROCESS
-from pytest_killmatrix.plan import Planned, plan_mutant, plan_static
+from pytest_killmatrix.plan import Planned, narrowed, plan_mutant, plan_static
 from pytest_killmatrix.prepared import Prepared, Stop, Written
 from pytest_killmatrix.report.narrator import Narrator
 from pytest_killmatrix.report.thresholds import unmet
@@ -32,11 +37,16 @@ from pytest_killmatrix.store.reader import Reader
 from pytest_killmatrix.store.writer import Sidecar
 from pytest_killmatrix.surroundings import Surroundings
 
+if TYPE_CHECKING:
+    from pytest_killmatrix.baseline.comparison import Comparison, RunAgain
+    from pytest_killmatrix.baseline.old import Lead
+
 _FAILED: Final = 1
 _OUR_FAULT: Final = 3
 _USAGE: Final = 4
 _NOTHING: Final = 5
 _FLUSH_EVERY: Final = 1.0
+_PATIENCE: Final = 30.0  # times what the new suite took clean, for the old one
 
 
 class Maker:
@@ -58,11 +68,19 @@ class Maker:
         )
         self._started = time.monotonic()
         self._ids = itertools.count(1)
+        self.mutants: list[Mutant] = []
+        self.builds: list[Build] = []
+        self.hashes: dict[str, str] = {}
         self._flushed = 0.0
+        self._filling_since = 0.0
+        self.matrix: Matrix | None = None
         self.not_twice: frozenset[str] = frozenset()
         self.refusals: Counter[str] = Counter()
         self.static = StaticWays(prepared, prepared.settings.static)
         self.code_readers: frozenset[int] = frozenset()
+        self.comparison = self._comparison()
+        if prepared.lead is not None:
+            self.narrator.watch = prepared.lead.check
 
     def make(self) -> int:
         """Make the matrix; the exit status that it alone would have."""
@@ -73,6 +91,18 @@ class Maker:
             raise Stop(f"no kill matrix: {error}", _USAGE) from error
         finally:
             self.narrator.clear()
+            if self.comparison is not None:
+                self.comparison.suite.close()
+
+    def _comparison(self) -> Comparison | None:
+        prepared = self.prepared
+        if prepared.basis is None:
+            return None
+        from pytest_killmatrix.baseline.comparison import Comparison
+        from pytest_killmatrix.baseline.suite import OldSuite
+
+        suite = OldSuite(prepared.basis, prepared.config, prepared.sys_path, self.narrator.tick)
+        return Comparison(prepared.basis, suite, prepared.known, self.settings.scope)
 
     def _make(self, sidecar: Sidecar) -> int:
         if sidecar.notice:
@@ -87,17 +117,119 @@ class Maker:
         if holder := holder_of(self.prepared.config.rootpath, self.prepared.modules.values()):
             self.info.notes.append(f"{holder} holds the temporary directory since its import: children share it")
         files = environment.file_hashes(self.prepared.config.rootpath, without=[self.settings.sidecar])
+        if self.prepared.lead is not None:
+            self.prepared.lead.say(Looped())
+        if self.comparison is not None:
+            self._begin_comparison(self.comparison)
         self._generate()
         self._run_clean()
+        if self.comparison is not None:
+            self._narrow_to_tests(self.comparison)
         self._plan()
         run = self._store(sidecar, files)
         try:
             self._control(sidecar, run)
             self._fill(sidecar, run)
+            if self.comparison is not None:
+                self._compare(self.comparison, sidecar, run)
+            if self.prepared.lead is not None:
+                self._answer(self.prepared.lead, sidecar, run)
+            self._end_children()
             self._note_changes(files)
         finally:
             self._account(sidecar, run)  # of an interrupted run too
         return self._conclude(sidecar, run)
+
+    # -- the old suite, where there is a baseline ---------------------------------------------------------------------
+
+    def _begin_comparison(self, comparison: Comparison) -> None:
+        """Lay the old suite out; its tests are collected while the mutants are made."""
+        self.narrator.say("laying out the old suite")
+        with _stopping():
+            comparison.start()
+
+    def _narrow_to_lines(self, comparison: Comparison) -> None:
+        """Leave out what stands in no line that changed, where that is the scope."""
+        files = self.prepared.targets.files
+        lines = comparison.narrow({name: path.read_bytes() for name, path in files.items()})
+        if lines is not None:
+            self._keep(in_scope(self.mutants, lines))
+        if not self.mutants:
+            raise Stop(
+                f"no kill matrix: no mutant stands in a line of source that changed since {comparison.basis.ref}; "
+                "--mutation-scope=covered or =all takes others",
+                _NOTHING,
+            )
+
+    def _narrow_to_tests(self, comparison: Comparison) -> None:
+        """Learn what became of the tests; keep only what added or changed ones reach, if that is the scope."""
+        self.narrator.say("collecting the old suite")
+        with _stopping():
+            comparison.collect()
+        self.info.scope = comparison.scope
+        if comparison.scope != COVERED:
+            return
+        mine = {test_context(index) for index in comparison.contributors()}
+        files = {f"c:{self.tests[index].path}" for index in comparison.contributors()}
+        paths = {name: str(path) for name, path in self.prepared.targets.files.items()}
+        self._keep(
+            [not (mine | files).isdisjoint(self.reach.contexts(paths[mutant.path], mutant)) for mutant in self.mutants]
+        )
+        if not self.mutants:
+            raise Stop(
+                "no kill matrix: no test that was added or changed since "
+                f"{comparison.basis.ref} reaches anything under mutation; --mutation-scope=all takes every mutant",
+                _NOTHING,
+            )
+
+    def _keep(self, wanted: Sequence[bool]) -> None:
+        kept = [pair for pair, keep in zip(zip(self.mutants, self.builds, strict=True), wanted, strict=True) if keep]
+        self.mutants, self.builds = [mutant for mutant, _ in kept], [build for _, build in kept]
+
+    def _compare(self, comparison: Comparison, sidecar: Sidecar, run: int) -> None:
+        """Run the old suite's own tests, confirm what differs, store the delta."""
+        self.narrator.clear()
+        self.narrator.say("the old suite")
+        sidecar.flush()
+        wall = sum(test.seconds for test in self.tests) + self.prepared.collected_in
+        unsteady = {index for index, test in enumerate(self.tests) if test.needs_predecessors}
+        with _stopping():
+            keys = (mutant.key for mutant in self.mutants if mutant.verdict is None)
+            comparison.run(keys, unsteady, 60 + _PATIENCE * wall)
+            sidecar.add_tests(run, comparison.tests(self.tests))
+            self.narrator.say("confirming what differs")
+            with Reader(self.settings.sidecar, run) as reader:
+                self.info.delta, met = comparison.meet(reader, self._run_again(sidecar))
+            comparison.suite.go_home()
+        for one in met:
+            comparison.store(sidecar, run, one)
+        self.info.notes.extend(comparison.notes)
+        self.info.noop_kills += [f"{name} (of the old suite)" for name in comparison.faults]
+        self.cpu["baseline"] = comparison.cpu
+
+    def _run_again(self, sidecar: Sidecar) -> RunAgain:
+        def again(cells: Mapping[int, Sequence[int]]) -> dict[tuple[int, int], Said]:
+            assert self.matrix is not None
+            found = self.matrix.again(self.plan, cells, self._tick(sidecar))
+            return {cell: Said(said.outcome, noop) for cell, (said, noop) in found.items()}
+
+        return again
+
+    def _answer(self, lead: Lead, sidecar: Sidecar, run: int) -> None:
+        """In the process of an old suite: run again what the other process asks for."""
+        sidecar.flush()
+        lead.say(Made(run))
+        numbers = {mutant.key: index for index, mutant in enumerate(self.mutants)}
+        tests = {test.nodeid: index for index, test in enumerate(self.tests)}
+        again = self._run_again(sidecar)
+        while (question := lead.hear()) is not None:
+            cells = {numbers[key]: [tests[name] for name in names] for key, names in question.cells}
+            lead.say(
+                [
+                    Answer(self.mutants[mutant].key, self.tests[test].nodeid, found.outcome, found.noop)
+                    for (mutant, test), found in again(cells).items()
+                ]
+            )
 
     # -- 1. mutants ------------------------------------------------------------------------------------------------
 
@@ -108,9 +240,6 @@ class Maker:
         chosen = self.prepared.targets.files
         root = str(self.prepared.config.rootpath)
         spec = Spec(root, list(chosen), self.settings.operators, self._extra())
-        self.mutants: list[Mutant] = []
-        self.builds: list[Build] = []
-        self.hashes: dict[str, str] = {}
         try:
             for record in generate(spec):
                 if isinstance(record, FileError):
@@ -119,6 +248,8 @@ class Maker:
         except (ValueError, GenerationError) as error:
             raise Stop(f"no kill matrix: {error}", _USAGE) from error
         self.cpu["generate"] += environment.own_cpu() - before
+        if self.comparison is not None:
+            self._narrow_to_lines(self.comparison)
         self.info.population = len(self.mutants)
         if not self.mutants:
             wanted = f" that match {', '.join(self.settings.mutants)}" if self.settings.mutants else ""
@@ -128,8 +259,13 @@ class Maker:
         if record.note:
             self.info.notes.append(f"{record.path}: {record.note}")
         self.hashes[record.path] = record.sha256
+        go = self.prepared.lead.go if self.prepared.lead is not None else None
         for mutant, build in zip(record.mutants, record.builds, strict=True):
-            if not self.settings.mutants or any(
+            if go is not None:
+                if mutant.key in go.mutants:
+                    self.mutants.append(mutant)
+                    self.builds.append(build)
+            elif not self.settings.mutants or any(
                 mutant.key == wanted or fnmatch.fnmatchcase(mutant.key, wanted) for wanted in self.settings.mutants
             ):
                 self.mutants.append(mutant)
@@ -193,6 +329,8 @@ class Maker:
             )
             for index, (mutant, build) in enumerate(zip(self.mutants, self.builds, strict=True))
         ]
+        if prepared.lead is not None:
+            self.plan = [narrowed(planned, prepared.lead.wanted) for planned in self.plan]
         self.subjects = Subjects(
             self.mutants,
             self.builds,
@@ -325,7 +463,13 @@ class Maker:
             self._ids,
             forks=not self.executor.collecting,
         )
+        self._filling_since = environment.own_cpu()
+        self.matrix = matrix
+        for done in matrix.run(todo, self._tick(sidecar), lambda planned: self.narrator.advance(len(planned.tests))):
+            _write(sidecar, run, done)
+        sidecar.flush()
 
+    def _tick(self, sidecar: Sidecar) -> Callable[[], None]:
         def tick() -> None:
             self.narrator.tick()
             now = time.monotonic()
@@ -333,18 +477,19 @@ class Maker:
                 self._flushed = now
                 sidecar.flush()
 
-        before = environment.own_cpu()
-        try:
-            for done in matrix.run(todo, tick, lambda planned: self.narrator.advance(len(planned.tests))):
-                _write(sidecar, run, done)
-            sidecar.flush()
-        finally:
-            controller = environment.own_cpu() - before
-            self.executor.close()
-            for phase, seconds in matrix.cpu.items():
-                self.cpu[phase] += seconds
-            self.cpu["static"] += self.pool.held_cpu
-            self.cpu["swap"] += controller + self.pool.zygote_cpu
+        return tick
+
+    def _end_children(self) -> None:
+        """Nothing more is run; what it took is known once the processes have ended."""
+        matrix, self.matrix = self.matrix, None
+        if matrix is None:
+            return
+        controller = environment.own_cpu() - self._filling_since
+        self.executor.close()
+        for phase, seconds in matrix.cpu.items():
+            self.cpu[phase] += seconds
+        self.cpu["static"] += self.pool.held_cpu
+        self.cpu["swap"] += controller + self.pool.zygote_cpu
 
     def _note_changes(self, before: dict[str, str]) -> None:
         after = environment.file_hashes(self.prepared.config.rootpath, without=[self.settings.sidecar])
@@ -359,6 +504,7 @@ class Maker:
     # -- 7. the end ------------------------------------------------------------------------------------------------
 
     def _account(self, sidecar: Sidecar, run: int) -> None:
+        self._end_children()
         self.info.seconds = time.monotonic() - self._started
         self.info.cpu = {**self.cpu, "total": sum(self.cpu.values())}
         sidecar.update_run(run, self.info)
@@ -374,6 +520,18 @@ class Maker:
         if failures:
             return _FAILED
         return 0 if judged.detection.denominator else _NOTHING
+
+
+@contextlib.contextmanager
+def _stopping() -> Iterator[None]:
+    """What is wrong with the baseline ends the run; what was stored is kept."""
+    from pytest_killmatrix.baseline.repository import RefError
+    from pytest_killmatrix.baseline.suite import OldSuiteFailed
+
+    try:
+        yield
+    except (OldSuiteFailed, RefError, OSError) as error:
+        raise Stop(f"no delta: {error}", _USAGE) from error
 
 
 def _write(sidecar: Sidecar, run: int, done: Done) -> None:

@@ -6,7 +6,7 @@ import enum
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from pytest_killmatrix.analysis.status import status_of
@@ -143,6 +143,7 @@ class Matrix:
         self._recheck: list[Job] = []
         self._fallen: list[Planned] = []
         self._trust: defaultdict[str, Trust] = defaultdict(Trust)
+        self._went: dict[int, Planned] = {}  # how each mutant was judged in the end
         self.cpu = {"swap": 0.0, "collection": 0.0, "static": 0.0, "confirm": 0.0}
 
     def run(
@@ -486,6 +487,58 @@ class Matrix:
             else:
                 yield self._done(job)
 
+    def again(
+        self, plan: Sequence[Planned], cells: Mapping[int, Sequence[int]], tick: Callable[[], None]
+    ) -> dict[tuple[int, int], tuple[Found, Outcome]]:
+        """Run cells once more, each alone: what the test says under the mutant, and its outcome under no change.
+
+        ``cells`` are tests by mutant; a cell that gives no verdict any more is left out.
+        """
+        tasks: list[tuple[Task, bool]] = []
+        noops: dict[tuple[str, bool, bool, int], Task] = {}
+        for mutant, tests in cells.items():
+            planned = self._went.get(mutant, plan[mutant])
+            job, name = Job(planned), self._subjects.mutants[mutant].path
+            apart = self._forks and planned.reload is not None
+            for group in self._apart(job, tests):
+                for part in chunks(group, self._subjects.unsafe):
+                    if part:
+                        task = self._task(job, part, Kind.CONFIRM, Purpose.CONFIRM, marked=False, apart=apart)
+                        tasks.append((task, part[0] in self._subjects.unsafe))
+            for test in tests:
+                way = (name, planned.reload is not None, planned.anew, test)
+                if way not in noops:
+                    task = self._task(job, (test,), Kind.CONFIRM, Purpose.CONFIRM, marked=False, apart=False)
+                    noops[way] = self._unchanged(task, name)
+        said: dict[tuple[int, int], Found] = {}
+        quiet: dict[int, Found] = {}
+        every = [*tasks, *((task, test in self._subjects.unsafe) for (*_, test), task in noops.items())]
+        for serial in (False, True):
+            some = (task for task, alone in every if alone is serial)
+            for result in self._pool.run(some, width=1 if serial else None, tick=tick):
+                job, _ = self._jobs.pop(result.task.id)
+                self.cpu["confirm"] += result.cpu
+                for found in result.found:
+                    if result.task.purpose is Purpose.NOOP:
+                        quiet[result.task.id] = found
+                    else:
+                        said[job.planned.mutant, found.test] = found
+        outcomes = {way: quiet[task.id].outcome if task.id in quiet else Outcome.ERROR for way, task in noops.items()}
+        return {
+            (mutant, test): (
+                found,
+                outcomes[self._subjects.mutants[mutant].path, went.reload is not None, went.anew, test],
+            )
+            for (mutant, test), found in said.items()
+            for went in [self._went.get(mutant, plan[mutant])]
+        }
+
+    def _unchanged(self, task: Task, name: str) -> Task:
+        """The same task with nothing changed."""
+        swaps = tuple(Swap(swap.path, swap.line, swap.original, swap.original) for swap in task.swaps)
+        splice = Splice(self._subjects.paths[name], 0, 0, b"", self._subjects.hashes[name])
+        return replace(task, purpose=Purpose.NOOP, swaps=swaps, splice=splice)
+
     def _doubted(self, planned: Planned, kill: Found) -> Task:
         job = Job(planned, reversed=True, cells={kill.test: kill})
         apart = self._forks and planned.reload is not None
@@ -493,6 +546,7 @@ class Matrix:
 
     def _done(self, job: Job) -> Done:
         planned, mutant = job.planned, self._subjects.mutants[job.planned.mutant]
+        self._went[planned.mutant] = planned
         reached_by = tuple(
             test for test in planned.reached_by if test in job.cells or (test not in planned.tests and job.cells)
         )

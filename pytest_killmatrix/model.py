@@ -224,3 +224,4 @@ class RunInfo:
     noop_kills: list[str] = field(default_factory=list)
     routes: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    delta: dict[str, object] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,7 @@ FORK: Final = "fork"
 SUBPROCESS: Final = "subprocess"
 MOST_WORKERS: Final = 256  # each has a file, a few descriptors and 4 MiB of address space
 SANDBOX: Final = "KILLMATRIX_SANDBOX"  # the variable by which a process in a sandbox knows that it is in one
+OLD_SUITE: Final = "killmatrix-old-suite"  # the plugin that marks the process of an old suite
 OBSERVED: Final = "killmatrix-observer"  # the plugin that marks the fresh interpreter of a clean run
 
 
@@ -41,6 +42,44 @@ class Option:
 
 OPTIONS: Final = (
     Option("--kill-matrix", "run the suite, then every mutant against every test that reaches it", switch=True),
+    Option(
+        "--mutation-baseline",
+        "also run the suite as it was at this git ref (merge-base:REF: where the branch left REF) on the same mutants, "
+        "and report what the change of the tests contributed; implies --kill-matrix",
+        "REF",
+    ),
+    Option(
+        "--mutation-scope",
+        "which mutants: all, those in lines of source changed since the baseline (changed), those in lines that added "
+        "or changed tests reach (covered); auto with a baseline is changed if source changed, else covered, and all "
+        "without one",
+        None,
+        "auto",
+        "mutation_scope",
+        choices=("auto", "all", "changed", "covered"),
+    ),
+    Option(
+        "--mutation-test-side",
+        "with a baseline: what belongs to the tests, as globs on paths relative to rootdir; repeatable (default: test "
+        "files, conftests, folders of nothing else with all that is in them, and the helpers that they import)",
+        "GLOB",
+        ini="mutation_test_side",
+        repeat=True,
+    ),
+    Option(
+        "--mutation-score-ref",
+        "with a baseline: also score the tests of REF on the source of REF",
+        ini="mutation_score_ref",
+        switch=True,
+    ),
+    Option(
+        "--mutation-equivalents",
+        "mutants that a person declared equivalent: a YAML list of key, reason, who, when; one that a test kills is an "
+        "error",
+        "FILE",
+        None,
+        "mutation_equivalents",
+    ),
     Option(
         "--mutate",
         "file, directory or importable module to mutate; repeatable (default: coverage's source or include, else the "
@@ -135,6 +174,19 @@ OPTIONS: Final = (
         ini="kill_matrix_fail_under",
         repeat=True,
     ),
+    Option(
+        "--mutation-min-gain",
+        "with a baseline: exit 1 when fewer mutants were gained by assertion, or a smaller share of the headroom",
+        "N|P%",
+        None,
+        "mutation_min_gain",
+    ),
+    Option(
+        "--mutation-fail-on-lost",
+        "with a baseline: exit 1 when a mutant was lost or downgraded",
+        ini="mutation_fail_on_lost",
+        switch=True,
+    ),
     Option("--kill-matrix-json", "write the whole result as JSON", "PATH", None, "kill_matrix_json", file=True),
 )
 
@@ -143,6 +195,13 @@ OPTIONS: Final = (
 class Settings:
     """The options' values, checked."""
 
+    baseline: str | None
+    scope: str
+    test_side: tuple[str, ...]
+    score_ref: bool
+    equivalents: Path | None
+    min_gain: tuple[float, bool] | None
+    fail_on_lost: bool
     mutate: tuple[str, ...]
     operators: str
     mutants: tuple[str, ...]
@@ -168,6 +227,9 @@ class Settings:
     def deciding(self) -> dict[str, object]:
         """The values that can change a result; part of a run's fingerprint and of its record."""
         return {
+            "baseline": self.baseline,
+            "scope": self.scope,
+            "test_side": list(self.test_side),
             "mutate": list(self.mutate),
             "operators": self.operators,
             "mutants": list(self.mutants),
@@ -203,12 +265,13 @@ def register(parser: pytest.Parser) -> None:
 
 def enabled(config: pytest.Config) -> bool:
     """Whether this run is to make a kill matrix."""
-    return bool(config.getoption(OPTIONS[0].dest, False))
+    return bool(config.getoption(OPTIONS[0].dest, False) or config.getoption(OPTIONS[1].dest, None))
 
 
 def enabled_early(config: pytest.Config) -> bool:
     """The same, while no conftest is loaded yet."""
-    return bool(getattr(config.known_args_namespace, OPTIONS[0].dest, False))
+    names = config.known_args_namespace
+    return bool(getattr(names, OPTIONS[0].dest, False) or getattr(names, OPTIONS[1].dest, None))
 
 
 def sandboxed(config: pytest.Config) -> bool:
@@ -235,7 +298,7 @@ def refuse_alone(config: pytest.Config) -> None:
 
     In ``addopts`` they may stand without it: there they are what the project wants once somebody asks.
     """
-    flags = {option.flag for option in OPTIONS[1:]}
+    flags = {option.flag for option in OPTIONS[2:]}
     typed = next((word for word in map(str, config.invocation_params.args) if word.split("=", 1)[0] in flags), None)
     if typed is not None:
         raise pytest.UsageError(
@@ -248,7 +311,17 @@ def read(config: pytest.Config) -> Settings:
     values = {option.flag: _value(config, option) for option in OPTIONS}
     factor, floor = _timeout(values["--kill-matrix-timeout"])
     json = values["--kill-matrix-json"]
+    equivalents = values["--mutation-equivalents"]
+    baseline = values["--mutation-baseline"] or None
+    _refuse_without_baseline(values, baseline)
     return Settings(
+        baseline=baseline,
+        scope="all" if baseline is None else values["--mutation-scope"],
+        test_side=tuple(values["--mutation-test-side"] or ()),
+        score_ref=bool(values["--mutation-score-ref"]),
+        equivalents=_path(config, "--mutation-equivalents", equivalents) if equivalents else None,
+        min_gain=_gain(values["--mutation-min-gain"], values["--mutation-scope"]),
+        fail_on_lost=bool(values["--mutation-fail-on-lost"]),
         mutate=tuple(values["--mutate"] or ()),
         operators=values["--mutation-operators"] or "",
         mutants=tuple(values["--mutants"] or ()),
@@ -326,6 +399,34 @@ def _timeout(text: str) -> tuple[float, float]:
             f"--kill-matrix-timeout={text}: give FACTOR or FACTOR:FLOOR_SECONDS, both above 0, such as 10:1"
         )
     return values
+
+
+def _refuse_without_baseline(values: Mapping[str, Any], baseline: str | None) -> None:
+    """UsageError for a scope that is one of a baseline; the other options may stand in a configuration file."""
+    scope = values["--mutation-scope"]
+    if baseline is None and scope in ("changed", "covered"):
+        raise pytest.UsageError(
+            f"--mutation-scope={scope}: what changed is known with --mutation-baseline=REF only; add it, or choose all"
+        )
+
+
+def _gain(text: str | None, scope: str) -> tuple[float, bool] | None:
+    """(number, whether it is a percentage) of ``--mutation-min-gain``."""
+    if not text:
+        return None
+    percent = text.endswith("%")
+    try:
+        number = float(text.rstrip("%"))
+    except ValueError:
+        number = -1.0
+    if number < 0 or (percent and number > 100) or (not percent and number != int(number)):
+        raise pytest.UsageError(f"--mutation-min-gain={text}: give a number of mutants, or a percentage such as 20%")
+    if percent and scope == "covered":
+        raise pytest.UsageError(
+            f"--mutation-min-gain={text}: with --mutation-scope=covered the new tests choose what they are measured "
+            "by; give a number of mutants, or another scope"
+        )
+    return number, percent
 
 
 def _threshold(text: str) -> tuple[str, float]:

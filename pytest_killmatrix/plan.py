@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pytest_killmatrix.clean.observer import ALONE, END
 from pytest_killmatrix.importers import Reload
@@ -104,6 +104,18 @@ def plan_mutant(
         status = Status.NO_USABLE_TEST if reached else Status.NO_COVERAGE
         return Planned(index, route, tuple(sorted(reached)), status=status)
     return Planned(index, route, tuple(sorted(reached)), usable, tuple(sorted(files)), alone, anew=static.live)
+
+
+def narrowed(planned: Planned, wanted: Callable[[int], bool]) -> Planned:
+    """The same for some of the tests only; a mutant that none of them reaches is not covered."""
+    reached = tuple(filter(wanted, planned.reached_by))
+    tests = tuple(filter(wanted, planned.tests))
+    status, reason = planned.status, planned.reason
+    if not tests and status is None:
+        status = Status.NO_USABLE_TEST if reached else Status.NO_COVERAGE
+    elif status in (Status.NO_USABLE_TEST, Status.PENDING) and not reached:
+        status, reason = Status.NO_COVERAGE, None
+    return replace(planned, reached_by=reached, tests=tests, status=status, reason=reason)
 
 
 def plan_static(

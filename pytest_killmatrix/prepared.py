@@ -8,7 +8,7 @@ import types
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +16,11 @@ from pytest_killmatrix.child.recollect import Identity, fixture_definitions
 from pytest_killmatrix.clean.outcomes import OutcomeLog
 from pytest_killmatrix.options import Settings
 from pytest_killmatrix.targets import Targets
+
+if TYPE_CHECKING:
+    from pytest_killmatrix.baseline.changes import Known
+    from pytest_killmatrix.baseline.old import Lead
+    from pytest_killmatrix.baseline.suite import Basis
 
 
 class Stop(Exception):
@@ -41,7 +46,8 @@ class Prepared:
     ``loaded`` are the files under mutation that were imported by then, ``followers`` the test files that took names
     from a test file, ``wide`` the items that use a fixture of wider than function scope, ``uncollectable`` the node ids
     of files that could not be collected, with the reason, ``modules`` what was loaded, ``changed`` the aspects of the
-    process that are not what they were before that, ``executor_because`` why children are not forked.
+    process that are not what they were before that, ``executor_because`` why children are not forked. ``basis`` is what
+    an old suite is made of, and ``known`` what each item is; ``lead`` is there in the process of such a suite.
     """
 
     config: pytest.Config
@@ -59,6 +65,9 @@ class Prepared:
     modules: dict[str, types.ModuleType]
     changed: frozenset[str]
     executor_because: str | None = None
+    basis: Basis | None = None
+    known: Sequence[Known] = ()
+    lead: Lead | None = None
     loop_cpu: float = 0.0
     written: Written | None = None
 

@@ -22,6 +22,8 @@ from pytest_killmatrix.store.place import place_problem
 from pytest_killmatrix.surroundings import Surroundings
 
 if TYPE_CHECKING:
+    from pytest_killmatrix.baseline.old import Lead
+    from pytest_killmatrix.baseline.repository import Repository
     from pytest_killmatrix.executor.base import Executor
     from pytest_killmatrix.executor.choice import Choice
 
@@ -47,6 +49,10 @@ class KillMatrix:
         self._message: str | None = None
         self._asked_not_to = False  # by an option of pytest's: then its exit status is the answer
         self._cpu_before_loop = 0.0
+        self._lead: Lead | None = config.pluginmanager.get_plugin(options.OLD_SUITE)
+        if self._lead is not None:
+            self.settings = self._lead.adapt(self.settings)
+        self._ref: tuple[Repository, str] | None = None
         self._check_input()
         self._undistribute()
 
@@ -65,6 +71,10 @@ class KillMatrix:
                 problem = str(error)
         if problem is not None:
             raise pytest.UsageError(f"killmatrix: {problem}")
+        if settings.baseline is not None:
+            from pytest_killmatrix.baseline.beginning import resolve
+
+            self._ref = resolve(self.config, settings.baseline)
 
     def _undistribute(self) -> None:
         """With pytest-xdist's ``-n N`` the children are ours; its own workers would run each test elsewhere."""
@@ -107,7 +117,13 @@ class KillMatrix:
             modules=loaded_modules(),
             changed=Surroundings.of(self.config).changed(),
             executor_because=choice.why,
+            lead=self._lead,
         )
+        if self._ref is not None:
+            from pytest_killmatrix.baseline.beginning import begin
+
+            found = begin(self.config, self.settings, self._ref, chosen, items)
+            self._prepared.basis, self._prepared.known = found
         Rewritten.of(self.config).close()
         self._executor = self._make_executor(session, choice, files)
         self._cpu_before_loop = environment.own_cpu()
@@ -130,6 +146,12 @@ class KillMatrix:
         """In a copy of the project nothing may be loaded from the project itself."""
         sandbox = Surroundings.of(self.config).sandbox
         stranger = sandbox.stranger(list(sys.modules.values())) if sandbox is not None else None
+        if stranger is not None and self._lead is not None:
+            raise pytest.UsageError(
+                f"killmatrix: the old suite would import {stranger}, and not today's source beside it; install the "
+                "project so that its folder is on the path (pip install -e . --config-settings editable_mode=compat), "
+                "or name that in pytest's pythonpath option"
+            )
         if stranger is not None:
             raise pytest.UsageError(
                 f"--kill-matrix-sandbox=copy: the tests import {stranger}, and not its copy; install the project so "

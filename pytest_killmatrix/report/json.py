@@ -50,7 +50,7 @@ def json_chunks(reader: Reader) -> Iterator[str]:
     yield from _list("tests", (test_object(test) for test in tests))
     yield from _list("mutants", (mutant_object(row, names) for row in reader.mutants()))
     yield f'"score": {_dump(score_object(reader.score()))},\n'
-    yield '"delta": null\n}\n'
+    yield f'"delta": {_dump(reader.info.delta)}\n}}\n'
 
 
 def run_object(info: RunInfo) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from pytest_killmatrix.report.progress import Progress, ProgressWriter
@@ -13,7 +14,9 @@ _REWRITE: Final = 0.1
 class Narrator:
     """Progress of one run; silent where pytest has no terminal reporter or was told to be quiet."""
 
-    def __init__(self, terminal: Any) -> None:
+    def __init__(self, terminal: Any, watch: Callable[[], None] = lambda: None) -> None:
+        """``watch`` is called now and then, whatever is shown."""
+        self.watch = watch
         # a line that takes itself away is no noise; -q asks for less in logs, -qq for nothing
         self._enabled = terminal is not None and terminal.verbosity >= (-1 if terminal.isatty else 0)
         self._tty = bool(self._enabled and terminal.isatty)
@@ -46,6 +49,7 @@ class Narrator:
 
     def tick(self) -> None:
         """Refresh, if it is time."""
+        self.watch()
         if self._line is not None and self._progress is not None:
             self._line.update(self._progress)
         elif self._tty and self._phase and time.monotonic() - self._last > _REWRITE:

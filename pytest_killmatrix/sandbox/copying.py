@@ -27,7 +27,7 @@ def copy_project(root: Path, copy: Path) -> None:
     Where git knows the project: what is tracked or not ignored, and what is ignored but code or an installation's
     metadata. Otherwise everything but caches, virtual environments and version control.
     """
-    known = _known_to_git(root)
+    known = known_to_git(root)
     for folder, folders, names in os.walk(root):
         here = Path(folder)
         relative = here.relative_to(root)
@@ -59,7 +59,7 @@ def _is_wanted(path: Path, known: frozenset[str] | None) -> bool:
     return any(place.as_posix() in known for place in (path, *path.parents))
 
 
-def _known_to_git(root: Path) -> frozenset[str] | None:
+def known_to_git(root: Path) -> frozenset[str] | None:
     """Paths that git tracks or would, relative to ``root``; None outside git, and where all of ``root`` is ignored."""
     try:
         done = subprocess.run(

@@ -19,23 +19,27 @@ from pytest_killmatrix.sandbox import disposal
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """The user's tree, the folder of the sandbox, and who removes that if nobody else does."""
+    """The user's tree, the folder of the sandbox, and who removes that if nobody else does.
+
+    None where it is another process that made the sandbox and will remove it.
+    """
 
     root: Path
     folder: Path
-    watcher: int
+    watcher: int | None
 
     @classmethod
     def begin(cls, environ: MutableMapping[str, str]) -> Inside:
         """Take the note that ``entering`` left; when this process ends, the sandbox is removed."""
         root, folder, watcher = json.loads(environ.pop(options.SANDBOX))
         inside = cls(Path(root), Path(folder), watcher)
-        atexit.register(inside.leave, os.getpid())
+        if inside.watcher is not None:
+            atexit.register(inside.leave, os.getpid())
         return inside
 
     def leave(self, process: int) -> None:
         """Remove the sandbox, unless this is a process that a test forked."""
-        if os.getpid() != process:
+        if os.getpid() != process or self.watcher is None:
             return
         os.chdir("/")
         disposal.remove(self.folder)

@@ -14,7 +14,7 @@ Intern = Callable[[str], int]
 
 RUN_COLUMNS = (
     'id, started, seconds, "commit", dirty, baseline, scope, python, platform, hash_seed, complete, population, '
-    "fingerprint, options, cpu, noop_kills, routes, notes"
+    "fingerprint, options, cpu, noop_kills, routes, notes, delta"
 )
 TEST_COLUMNS = "nodeid, path, clean, seconds, excluded, parallel_safe, needs_predecessors, message, suite, change"
 MUTANT_COLUMNS = (
@@ -75,13 +75,14 @@ def encode_run(info: RunInfo) -> Row:
         _json(info.noop_kills),
         _json(info.routes),
         _json(info.notes),
+        None if info.delta is None else _json(info.delta),
     )
 
 
 def decode_run(row: Sequence[Any]) -> RunInfo:
     plain = list(row[:13])
     plain[4], plain[10] = bool(plain[4]), bool(plain[10])
-    return RunInfo(*plain, *(json.loads(text) for text in row[13:]))
+    return RunInfo(*plain, *(None if text is None else json.loads(text) for text in row[13:]))
 
 
 def encode_test(test: Test) -> Row:

@@ -89,11 +89,11 @@ class Reader:
         return [codec.decode_cell(row) for row in rows]
 
     def cell_count(self) -> int:
-        return int(next(self._rows("SELECT count(*) FROM cells WHERE run = ?", self.run))[0])
+        return int(next(self._rows("SELECT count(*) FROM cells WHERE run = ? AND suite = 0", self.run))[0])
 
     def judges(self) -> int:
         """Tests that have at least one cell."""
-        return int(next(self._rows("SELECT count(DISTINCT test) FROM cells WHERE run = ?", self.run))[0])
+        return int(next(self._rows("SELECT count(DISTINCT test) FROM cells WHERE run = ? AND suite = 0", self.run))[0])
 
     def score(self) -> Score:
         """Both scores, their fractions and the counts of all statuses."""
@@ -101,7 +101,7 @@ class Reader:
             """
             SELECT m.status, m.string_only,
                    EXISTS (SELECT 1 FROM reach r WHERE r.run = m.run AND r.mutant = m.mutant)
-                   OR EXISTS (SELECT 1 FROM cells c WHERE c.run = m.run AND c.mutant = m.mutant)
+                   OR EXISTS (SELECT 1 FROM cells c WHERE c.run = m.run AND c.mutant = m.mutant AND c.suite = 0)
             FROM mutants m WHERE m.run = ?
             """,
             self.run,
@@ -122,7 +122,7 @@ class Reader:
         rows = self._rows(
             """
             SELECT test FROM reach WHERE run = ? AND mutant = ?
-            UNION SELECT test FROM cells WHERE run = ? AND mutant = ? ORDER BY 1
+            UNION SELECT test FROM cells WHERE run = ? AND mutant = ? AND suite = 0 ORDER BY 1
             """,
             self.run,
             mutant,

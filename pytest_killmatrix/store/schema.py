@@ -12,10 +12,11 @@ from pytest_killmatrix.model import Isolation, Outcome, Phase
 APPLICATION_ID = 0x4B4D5458
 """``PRAGMA application_id``: "KMTX" in ASCII, so that another program's database is never taken for ours."""
 
-VERSION = 1
+VERSION = 2
 """``PRAGMA user_version``. History:
 
 1. first version (0.1.0)
+2. ``runs.delta``
 """
 
 # Cells store small integers: 0 and 1 cost SQLite no payload at all. Never renumber; append only, with a migration
@@ -193,7 +194,9 @@ def _code_rows() -> tuple[str, ...]:
 
 TABLES = (RUNS, TESTS, MUTANTS, REACH, CELLS, DETAILS, STRINGS, CODES, WRITER, MATRIX)
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = ((*TABLES, *_code_rows()),)
+BASELINE = ("ALTER TABLE runs ADD COLUMN delta TEXT /* JSON object: what the new suite gained on the old one */",)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = ((*TABLES, *_code_rows()), BASELINE)
 """``MIGRATIONS[n]`` takes a file from version n to n + 1. Add to the end; never change one that was released."""
 
 
@@ -224,7 +227,8 @@ def markdown() -> str:
     for row in _code_rows():
         kind, code, name = row.partition("(")[2].rstrip(")").replace("'", "").split(", ")
         lines.append(f"| {kind} | {code} | {name} |")
-    lines += ["", "## History", "", "1. first version (0.1.0)"]
+    lines += ["", "## Added since the first version", "", "```sql", *(f"{ddl};" for ddl in BASELINE), "```"]
+    lines += ["", "## History", "", "1. first version (0.1.0)", "2. `runs.delta`"]
     return "\n".join(lines)
 
 

@@ -1,0 +1,1 @@
+"""``--mutation-baseline``: the same mutants, met by the suite as it was at a git ref and as it is now."""

@@ -1,0 +1,58 @@
+"""What has to be known of a baseline before the suite runs: the ref, and what the tests of today are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pytest_killmatrix.baseline import testside, tree
+from pytest_killmatrix.baseline.changes import Known
+from pytest_killmatrix.baseline.fingerprints import Fingerprints
+from pytest_killmatrix.baseline.places import place_of
+from pytest_killmatrix.baseline.repository import RefError, Repository
+from pytest_killmatrix.baseline.suite import Basis
+from pytest_killmatrix.options import Settings
+from pytest_killmatrix.prepared import is_python_test
+from pytest_killmatrix.surroundings import Surroundings
+from pytest_killmatrix.targets import Targets
+
+
+def resolve(config: pytest.Config, ref: str) -> tuple[Repository, str]:
+    """The repository and the commit; UsageError where there is none."""
+    inside = Surroundings.of(config).sandbox
+    for flag in ("lf", "stepwise"):
+        if getattr(config.option, flag, False):
+            raise pytest.UsageError(
+                f"killmatrix: --{flag} selects by the last run, and the suite of a baseline has none; leave it out"
+            )
+    try:
+        repository = Repository.of(config.rootpath if inside is None else inside.root)
+        return repository, repository.commit(ref)
+    except RefError as error:
+        raise pytest.UsageError(f"killmatrix: --mutation-baseline={ref}: {error}") from error
+
+
+def begin(
+    config: pytest.Config,
+    settings: Settings,
+    found: tuple[Repository, str],
+    targets: Targets,
+    items: Sequence[pytest.Item],
+) -> tuple[Basis, list[Known]]:
+    """The test side of today and what each item is; while no test has run, since tests may write."""
+    assert settings.baseline is not None
+    root = config.rootpath
+    looks = tree.Looks(
+        [str(pattern) for pattern in config.getini("python_files")],
+        frozenset(name for name, path in targets.files.items() if not Path(name).is_absolute()),
+        frozenset(item.nodeid.partition("::")[0] for item in items if is_python_test(item)),
+        settings.test_side,
+    )
+    project = tree.current(root, looks)
+    side = testside.find(project)
+    maker = Fingerprints(project, side, list(config.getini("python_functions")))
+    known = [Known(item.nodeid, maker.of(place_of(item))) for item in items]
+    repository, commit = found
+    return Basis(settings.baseline, repository, commit, project, side, looks), known

@@ -1,0 +1,292 @@
+"""What a test is: a hash of everything on the test side that it can see, and one of its own code alone.
+
+Two suites that run against the same source share the cells of a test whose hash is the same in both. So what cannot be
+known is taken as seen: a hash may change for no reason, but may never stay where an outcome could differ.
+"""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import hashlib
+import re
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final
+
+from pytest_killmatrix.baseline.testside import CONFTEST, Imports, Project, TestSide
+
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef
+_WORD: Final = re.compile(r"\w+")
+#: what describes or wraps a test, and leaves nothing behind when a module is imported
+_DESCRIBES: Final = (
+    "pytest.mark.", "pytest.param", "hypothesis.", "unittest.mock.patch", "unittest.mock.sentinel", "mock.patch",
+    "unittest.skip", "unittest.expectedFailure", "freezegun.freeze_time",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a collected item comes from: its file (relative to rootdir), its classes, and its function.
+
+    ``function`` is None where it is no Python function (a doctest, a file of another plugin).
+    """
+
+    path: str
+    classes: tuple[str, ...] = ()
+    function: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """``whole`` is of all that a test can see and of its name, ``body`` of its own code without its name, ``around`` of
+    what it can see beside that.
+    """
+
+    whole: str
+    body: str
+    around: str
+
+
+class Fingerprints:
+    """Makes them for the tests of one side; the files are read when they are asked for, each once."""
+
+    def __init__(self, project: Project, side: TestSide, functions: Sequence[str]) -> None:
+        """``functions`` are pytest's ``python_functions``."""
+        self._project = project
+        self._side = side
+        self._functions = functions
+        self._imports = Imports(project)
+        self._modules: dict[str, Module | None] = {}
+        self._hashes: dict[str, str] = {}
+        self._seen: dict[str, str] = {}
+        self._everyone = frozenset(path for path in side.conftests if has_wide_effects(self._text(path)))
+
+    def of(self, place: Place) -> Fingerprint:
+        """The fingerprint of an item at this place."""
+        module = self._module(place.path)
+        code = module.code_of(place) if module is not None and place.function is not None else None
+        if module is None or code is None:
+            own, rest = self._hash(place.path), ""
+        else:
+            own, rest = _digest(code), module.rest
+        around = _digest(rest, *self._visible(place.path))
+        return Fingerprint(_digest(own, around, *place.classes, place.function or ""), own, around)
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """Node ids, without parameters, of the tests that stand in a file, whether or not it can be imported."""
+        known = path in self._project.python
+        module = self._module(path) if known else None
+        return tuple("::".join((path, *name)) for name in module.tests) if module is not None else ()
+
+    def _visible(self, path: str) -> Iterator[str]:
+        """Hashes of the other files that a test in this file can see, with their names."""
+        if path not in self._seen:
+            chain = {
+                CONFTEST if str(folder) == "." else f"{folder}/{CONFTEST}" for folder in PurePosixPath(path).parents
+            }
+            conftests = (chain & self._side.conftests) | self._everyone
+            start = {path, *conftests, *self._side.helpers}
+            modules = self._imports.closure(start) & self._side.modules - {path}
+            files = {*conftests, *self._side.helpers, *self._side.data, *modules}
+            self._seen[path] = _digest(*(f"{name}\0{self._hash(name)}" for name in sorted(files)))
+        yield self._seen[path]
+
+    def _module(self, path: str) -> Module | None:
+        if path not in self._modules:
+            self._modules[path] = read_module(self._text(path), self._functions) if path.endswith(".py") else None
+        return self._modules[path]
+
+    def _hash(self, path: str) -> str:
+        """Of a Python file's syntax tree, of any other file's bytes."""
+        if path not in self._hashes:
+            text = self._text(path)
+            tree = _parse(text) if path.endswith(".py") else None
+            self._hashes[path] = _digest(ast.dump(tree) if tree is not None else hashlib.sha256(text).hexdigest())
+        return self._hashes[path]
+
+    def _text(self, path: str) -> bytes:
+        try:
+            return self._project.read(path)
+        except OSError:
+            return b"unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A test module: the code of its tests by classes and name, and what is left without those that nothing names."""
+
+    tests: Mapping[tuple[str, ...], str]
+    rest: str
+
+    def code_of(self, place: Place) -> str | None:
+        """The code of one test without its name; None where it is not found, or there is more than one."""
+        return self.tests.get((*place.classes, place.function or ""))
+
+
+def read_module(text: bytes, functions: Sequence[str]) -> Module | None:
+    """A module's tests and the rest of it; None where it is no Python."""
+    tree = _parse(text)
+    if tree is None:
+        return None
+    found = list(_tests(tree, (), functions))
+    aliases = _aliases(tree)
+    names = [name for name, _ in found]
+    tests: dict[tuple[str, ...], str] = {}
+    removed: set[int] = set()
+    left: list[str] = []
+    for name, node in found:
+        if names.count(name) > 1:
+            continue  # which of them pytest takes is its own business: they stay in the rest
+        tests[name] = ast.dump(replace_name(node))
+        if _is_only_a_test(node, aliases) and not _named_elsewhere(tree, node):
+            removed.add(id(node))
+            left.extend(ast.dump(part) for part in _at_definition(node) if not _is_inert(part, aliases))
+    _Without(removed).visit(tree)
+    return Module(tests, _digest(ast.dump(tree), *left))
+
+
+def _tests(
+    node: ast.Module | ast.ClassDef, classes: tuple[str, ...], functions: Sequence[str]
+) -> Iterator[tuple[tuple[str, ...], _Definition]]:
+    for child in node.body:
+        if isinstance(child, ast.ClassDef):
+            yield from _tests(child, (*classes, child.name), functions)
+        elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)) and _is_test(child.name, functions, classes):
+            yield (*classes, child.name), child
+
+
+def _is_test(name: str, functions: Sequence[str], classes: Collection[str]) -> bool:
+    patterns = [*functions, "test*"] if classes else functions  # unittest has its own idea
+    return any(fnmatch.fnmatchcase(name, pattern) or name.startswith(pattern) for pattern in patterns)
+
+
+def _named_elsewhere(tree: ast.Module, test: _Definition) -> bool:
+    """Whether anything in the module but the test itself says its name, be it in a text."""
+    inside = {id(node) for node in ast.walk(test)}
+    for node in ast.walk(tree):
+        if id(node) in inside:
+            continue
+        if isinstance(node, ast.Name) and node.id == test.name:
+            return True
+        if isinstance(node, ast.Attribute) and node.attr == test.name:
+            return True
+        if isinstance(node, ast.arg) and node.arg == test.name:
+            return True
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and test.name in _WORD.findall(node.value):
+            return True
+    return False
+
+
+def _is_only_a_test(test: _Definition, aliases: Mapping[str, str]) -> bool:
+    """Whether no decorator may do anything with it but describe or wrap it, such as make it a fixture."""
+    for decorator in test.decorator_list:
+        origin = _origin(decorator.func if isinstance(decorator, ast.Call) else decorator, aliases)
+        if not origin.startswith(_DESCRIBES):
+            return False
+    return True
+
+
+def _at_definition(test: _Definition) -> Iterator[ast.expr]:
+    """What runs when the test is defined."""
+    yield from test.decorator_list
+    yield from test.args.defaults
+    yield from (part for part in test.args.kw_defaults if part is not None)
+    arguments = [*test.args.posonlyargs, *test.args.args, *test.args.kwonlyargs]
+    yield from (part for part in (test.returns, *(arg.annotation for arg in arguments)) if part is not None)
+
+
+def _is_inert(node: ast.expr, aliases: Mapping[str, str]) -> bool:
+    """Whether evaluating it runs no code that could leave something behind: constants, names, marks on such."""
+    if isinstance(node, ast.Call):
+        parts = (*node.args, *(keyword.value for keyword in node.keywords))
+        return _origin(node.func, aliases).startswith(_DESCRIBES) and all(_is_inert(part, aliases) for part in parts)
+    if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
+        return False
+    if isinstance(node, ast.Lambda):
+        return True  # it is called by the test at most
+    children = list(ast.iter_child_nodes(node))
+    return not any(isinstance(child, ast.comprehension) for child in children) and all(
+        _is_inert(child, aliases) for child in children if isinstance(child, ast.expr)
+    )
+
+
+def _aliases(tree: ast.Module) -> dict[str, str]:
+    """What the names that the module imports at its top stand for."""
+    found: dict[str, str] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            found.update(
+                (alias.asname or alias.name.split(".")[0], alias.name if alias.asname else alias.name.split(".")[0])
+                for alias in node.names
+            )
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.update((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
+    return found
+
+
+def _origin(node: ast.expr, aliases: Mapping[str, str]) -> str:
+    """The dotted name of what is called, by where it was imported from; empty where that is not plain to see."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name) or node.id not in aliases:
+        return ""
+    return ".".join([aliases[node.id], *reversed(parts)])
+
+
+class _Without(ast.NodeTransformer):
+    """Takes some definitions out of a tree."""
+
+    def __init__(self, removed: Collection[int]) -> None:
+        self._removed = removed
+
+    def visit(self, node: ast.AST) -> ast.AST | None:
+        return None if id(node) in self._removed else self.generic_visit(node)
+
+
+def replace_name(node: _Definition) -> _Definition:
+    """The definition under no name."""
+    copy = type(node)(**{name: getattr(node, name) for name in node._fields if hasattr(node, name)})
+    copy.name = ""
+    return copy
+
+
+def has_wide_effects(text: bytes) -> bool:
+    """Whether a conftest may touch tests that are not below it: it has hooks, or does more than define things."""
+    tree = _parse(text)
+    if tree is None:
+        return True
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if node.name.startswith("pytest_"):
+                return True
+        elif isinstance(node, ast.Expr):
+            if not isinstance(node.value, ast.Constant):
+                return True
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            if node.value is not None and not _is_inert(node.value, _aliases(tree)):
+                return True
+        elif not isinstance(node, (ast.Import, ast.ImportFrom, ast.ClassDef)):
+            return True
+    return False
+
+
+def _parse(text: bytes) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _digest(*parts: str) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode("utf-8", "surrogatepass"))
+        digest.update(b"\0")
+    return digest.hexdigest()

@@ -1,0 +1,137 @@
+"""The project as it would be with the tests that it had at a ref: a copy in which the test side is exchanged."""
+
+from __future__ import annotations
+
+import configparser
+import importlib
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_killmatrix.baseline import testside
+from pytest_killmatrix.baseline.repository import Repository
+from pytest_killmatrix.baseline.testside import Project, TestSide
+from pytest_killmatrix.sandbox.copying import copy_project, known_to_git
+
+
+@dataclass(frozen=True, slots=True)
+class Old:
+    """The laid out tree: the copy of the repository's top, and of the project in it; the test side that it has now.
+
+    ``side`` is the one in the user's tree; ``notes`` are for the report.
+    """
+
+    top: Path
+    root: Path
+    project: Project
+    side: TestSide
+    now: TestSide
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """What says which files belong to the tests, in any state of the project (``testside.Project``)."""
+
+    patterns: Sequence[str]
+    mutated: frozenset[str]
+    collected: frozenset[str]
+    globs: Sequence[str]
+
+    def at(self, root: Path, files: frozenset[str]) -> Project:
+        """The project in the state that lies at ``root``."""
+        return Project(files, Reader(root), self.patterns, self.mutated, self.collected, self.globs)
+
+
+def current(root: Path, looks: Looks) -> Project:
+    """The project in the user's tree: what git tracks or would, or all files where it knows none."""
+    known = known_to_git(root)
+    files = frozenset(_files(root)) if known is None else frozenset(path for path in known if (root / path).is_file())
+    return looks.at(root, files)
+
+
+def lay_out(
+    repository: Repository, commit: str, here: Project, side: TestSide, looks: Looks, folder: Path, ini: Path | None
+) -> Old:
+    """Copy the repository into ``folder``, which is empty, and put the test side of ``commit`` in place of today's."""
+    checkout = folder / "ref"
+    checkout.mkdir()
+    repository.check_out(commit, checkout)
+    there = checkout / "tree" / repository.prefix
+    project = looks.at(there, frozenset(_files(there)) if there.is_dir() else frozenset())
+    old_side = testside.find(project)
+    top = folder / repository.top.name
+    copy_project(repository.top, top)
+    root = top / repository.prefix
+    for path in side.files:
+        _remove(root / path, root)
+    for path in sorted(old_side.files):
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _remove(target, root)
+        shutil.move(there / path, target)
+    now = (here.files - side.files) | old_side.files
+    notes = []
+    if ini is not None and ini.is_relative_to(repository.root):
+        name = ini.relative_to(repository.root)
+        if _settings(there / name) != _settings(ini):
+            notes.append(f"pytest's settings in {name.as_posix()} have changed; both suites ran with today's")
+    shutil.rmtree(checkout, ignore_errors=True)
+    return Old(top, root, looks.at(root, now), testside.find(looks.at(root, now)), side, tuple(notes))
+
+
+class Reader:
+    """Reads files below a folder, each once; where one is a link that leads nowhere, where it leads."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._read: dict[str, bytes] = {}
+
+    def __call__(self, path: str) -> bytes:
+        if path not in self._read:
+            place = self._root / path
+            self._read[path] = place.read_bytes() if place.is_file() else os.fsencode(os.readlink(place))
+        return self._read[path]
+
+    def __reduce__(self) -> tuple[type[Reader], tuple[Path]]:
+        return Reader, (self._root,)  # what was read stays here
+
+
+def _files(root: Path) -> Iterator[str]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in (".git", "__pycache__")]
+        for name in names:
+            yield Path(folder, name).relative_to(root).as_posix()
+
+
+def _remove(path: Path, root: Path) -> None:
+    """Take a file away, and the folders that it leaves empty: an empty package is a namespace."""
+    if not os.path.lexists(path):
+        return
+    path.unlink()
+    for folder in path.parents:
+        if folder == root or not folder.is_relative_to(root):
+            break
+        try:
+            folder.rmdir()
+        except OSError:
+            break
+
+
+def _settings(path: Path) -> object:
+    """What a configuration file says to pytest."""
+    try:
+        if path.suffix == ".toml":
+            if sys.version_info < (3, 11):
+                return None  # nothing to read it with
+            toml: Any = importlib.import_module("tomllib")
+            return toml.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("pytest")
+        parser = configparser.RawConfigParser(strict=False)
+        parser.read(path, encoding="utf-8")
+        return [sorted(parser.items(name)) for name in ("pytest", "tool:pytest") if parser.has_section(name)]
+    except (OSError, ValueError, configparser.Error):
+        return None
