@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import fnmatch
 import itertools
 import time
-import tokenize
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_killmatrix import environment
+from pytest_killmatrix import environment, equivalents
+from pytest_killmatrix.analysis.score import DETECTED, UNDETECTED
 from pytest_killmatrix.baseline.old import Answer, Looped, Made
-from pytest_killmatrix.baseline.scope import COVERED, Said, in_scope
+from pytest_killmatrix.baseline.scope import Said
 from pytest_killmatrix.child.scratch import holder_of
-from pytest_killmatrix.clean.observer import test_context
 from pytest_killmatrix.clean.runs import CleanRuns
 from pytest_killmatrix.controls import NOT_EXERCISED, OK, Controls
 from pytest_killmatrix.executor.base import Executor
-from pytest_killmatrix.generate import FileError, FileMutants, GenerationError, Spec, generate
+from pytest_killmatrix.gathering import gather
 from pytest_killmatrix.matrix import Done, Matrix, Subjects
-from pytest_killmatrix.model import Build, Mutant, Replacement, RunInfo, Status
+from pytest_killmatrix.model import Build, Mutant, RunInfo, Status
 from pytest_killmatrix.options import SUBPROCESS
 from pytest_killmatrix.plan import Planned, narrowed, plan_mutant, plan_static
 from pytest_killmatrix.prepared import Prepared, Stop, Written
 from pytest_killmatrix.report.narrator import Narrator
-from pytest_killmatrix.report.thresholds import unmet
+from pytest_killmatrix.report.thresholds import passed_for_lack, unmet, unmet_gains
 from pytest_killmatrix.source import encoding_of
 from pytest_killmatrix.static import StaticWays
 from pytest_killmatrix.store.errors import StoreError
@@ -74,6 +72,8 @@ class Maker:
         self._flushed = 0.0
         self._filling_since = 0.0
         self.matrix: Matrix | None = None
+        self.declared: set[str] = set()
+        self.contradictions: list[str] = []
         self.not_twice: frozenset[str] = frozenset()
         self.refusals: Counter[str] = Counter()
         self.static = StaticWays(prepared, prepared.settings.static)
@@ -117,7 +117,7 @@ class Maker:
         if holder := holder_of(self.prepared.config.rootpath, self.prepared.modules.values()):
             self.info.notes.append(f"{holder} holds the temporary directory since its import: children share it")
         files = environment.file_hashes(self.prepared.config.rootpath, without=[self.settings.sidecar])
-        if self.prepared.lead is not None:
+        if self.prepared.lead is not None and not self.prepared.lead.spec.alone:
             self.prepared.lead.say(Looped())
         if self.comparison is not None:
             self._begin_comparison(self.comparison)
@@ -130,6 +130,7 @@ class Maker:
         try:
             self._control(sidecar, run)
             self._fill(sidecar, run)
+            self._declare(sidecar, run)
             if self.comparison is not None:
                 self._compare(self.comparison, sidecar, run)
             if self.prepared.lead is not None:
@@ -148,39 +149,14 @@ class Maker:
         with _stopping():
             comparison.start()
 
-    def _narrow_to_lines(self, comparison: Comparison) -> None:
-        """Leave out what stands in no line that changed, where that is the scope."""
-        files = self.prepared.targets.files
-        lines = comparison.narrow({name: path.read_bytes() for name, path in files.items()})
-        if lines is not None:
-            self._keep(in_scope(self.mutants, lines))
-        if not self.mutants:
-            raise Stop(
-                f"no kill matrix: no mutant stands in a line of source that changed since {comparison.basis.ref}; "
-                "--mutation-scope=covered or =all takes others",
-                _NOTHING,
-            )
-
     def _narrow_to_tests(self, comparison: Comparison) -> None:
         """Learn what became of the tests; keep only what added or changed ones reach, if that is the scope."""
         self.narrator.say("collecting the old suite")
         with _stopping():
             comparison.collect()
+            paths = {name: str(path) for name, path in self.prepared.targets.files.items()}
+            self._keep(comparison.reached_by_contributors(self.mutants, self.tests, self.reach, paths))
         self.info.scope = comparison.scope
-        if comparison.scope != COVERED:
-            return
-        mine = {test_context(index) for index in comparison.contributors()}
-        files = {f"c:{self.tests[index].path}" for index in comparison.contributors()}
-        paths = {name: str(path) for name, path in self.prepared.targets.files.items()}
-        self._keep(
-            [not (mine | files).isdisjoint(self.reach.contexts(paths[mutant.path], mutant)) for mutant in self.mutants]
-        )
-        if not self.mutants:
-            raise Stop(
-                "no kill matrix: no test that was added or changed since "
-                f"{comparison.basis.ref} reaches anything under mutation; --mutation-scope=all takes every mutant",
-                _NOTHING,
-            )
 
     def _keep(self, wanted: Sequence[bool]) -> None:
         kept = [pair for pair, keep in zip(zip(self.mutants, self.builds, strict=True), wanted, strict=True) if keep]
@@ -201,8 +177,13 @@ class Maker:
             with Reader(self.settings.sidecar, run) as reader:
                 self.info.delta, met = comparison.meet(reader, self._run_again(sidecar))
             comparison.suite.go_home()
+            if self.settings.score_ref:
+                self.narrator.say("the tests of the baseline on its own source")
+                self.info.delta["score_ref"] = comparison.score_at_ref()
         for one in met:
             comparison.store(sidecar, run, one)
+            if one.key in self.declared and any(cell.outcome.kills for cell in one.old.values()):
+                self.contradictions.append(f"--mutation-equivalents: a test of the old suite notices {one.key}")
         self.info.notes.extend(comparison.notes)
         self.info.noop_kills += [f"{name} (of the old suite)" for name in comparison.faults]
         self.cpu["baseline"] = comparison.cpu
@@ -219,6 +200,8 @@ class Maker:
         """In the process of an old suite: run again what the other process asks for."""
         sidecar.flush()
         lead.say(Made(run))
+        if lead.spec.alone:
+            return
         numbers = {mutant.key: index for index, mutant in enumerate(self.mutants)}
         tests = {test.nodeid: index for index, test in enumerate(self.tests)}
         again = self._run_again(sidecar)
@@ -237,56 +220,14 @@ class Maker:
         """Make mutants in a process of its own."""
         self.narrator.say("making mutants")
         before = environment.own_cpu()
-        chosen = self.prepared.targets.files
-        root = str(self.prepared.config.rootpath)
-        spec = Spec(root, list(chosen), self.settings.operators, self._extra())
-        try:
-            for record in generate(spec):
-                if isinstance(record, FileError):
-                    raise Stop(f"no kill matrix: {record.path}:{record.line}: {record.message}", _USAGE)
-                self._take_file(record)
-        except (ValueError, GenerationError) as error:
-            raise Stop(f"no kill matrix: {error}", _USAGE) from error
+        found = gather(self.prepared)
+        self.mutants, self.builds, self.hashes = found.mutants, found.builds, found.hashes
+        self.info.notes.extend(found.notes)
         self.cpu["generate"] += environment.own_cpu() - before
         if self.comparison is not None:
-            self._narrow_to_lines(self.comparison)
+            with _stopping():
+                self._keep(self.comparison.in_changed_lines(self.mutants, self.prepared.targets.files))
         self.info.population = len(self.mutants)
-        if not self.mutants:
-            wanted = f" that match {', '.join(self.settings.mutants)}" if self.settings.mutants else ""
-            raise Stop(f"no kill matrix: no mutants{wanted} in {len(chosen)} file(s)", _NOTHING)
-
-    def _take_file(self, record: FileMutants) -> None:
-        if record.note:
-            self.info.notes.append(f"{record.path}: {record.note}")
-        self.hashes[record.path] = record.sha256
-        go = self.prepared.lead.go if self.prepared.lead is not None else None
-        for mutant, build in zip(record.mutants, record.builds, strict=True):
-            if go is not None:
-                if mutant.key in go.mutants:
-                    self.mutants.append(mutant)
-                    self.builds.append(build)
-            elif not self.settings.mutants or any(
-                mutant.key == wanted or fnmatch.fnmatchcase(mutant.key, wanted) for wanted in self.settings.mutants
-            ):
-                self.mutants.append(mutant)
-                self.builds.append(build)
-
-    def _extra(self) -> dict[str, list[tuple[str, list[Replacement]]]]:
-        """Other plugins' replacements, by file and plugin."""
-        implementations = self.prepared.config.hook.pytest_killmatrix_mutants.get_hookimpls()
-        extra: dict[str, list[tuple[str, list[Replacement]]]] = {}
-        for name, path in self.prepared.targets.files.items() if implementations else ():
-            try:
-                with tokenize.open(path) as file:
-                    source = file.read()
-            except (OSError, SyntaxError, UnicodeDecodeError):
-                continue  # the generator says what is wrong with the file
-            arguments: dict[str, str] = {"path": name, "source": source}
-            for implementation in implementations:
-                given: Any = implementation.function(*[arguments[word] for word in implementation.argnames])
-                made = [_replacement(one, implementation.plugin_name) for one in given or ()]
-                extra.setdefault(name, []).append((implementation.plugin_name, made))
-        return extra
 
     # -- 2. clean runs and reach -----------------------------------------------------------------------------------
 
@@ -469,6 +410,33 @@ class Maker:
             _write(sidecar, run, done)
         sidecar.flush()
 
+    def _declare(self, sidecar: Sidecar, run: int) -> None:
+        """Mutants that a person declared equivalent leave the survivors; one that a test notices is an error."""
+        if self.settings.equivalents is None:
+            return
+        try:
+            declared = equivalents.read(self.settings.equivalents)
+        except equivalents.EquivalentsError as error:
+            raise Stop(f"--mutation-equivalents: {error}", _USAGE) from error
+        statuses = sidecar.finished_mutants(run)
+        noticed = set()
+        for index, mutant in enumerate(self.mutants):
+            status = statuses.get(index)
+            if mutant.key not in declared or status is None:
+                continue
+            if status in DETECTED:
+                noticed.add(mutant.key)
+            elif status in UNDETECTED:
+                sidecar.set_status(run, index, Status.EQUIVALENT, declared[mutant.key].described)
+                self.declared.add(mutant.key)
+        self.contradictions = equivalents.contradicted(declared, noticed)
+        unknown = declared.keys() - {mutant.key for mutant in self.mutants}
+        if unknown:
+            self.info.notes.append(
+                f"{len(unknown)} mutant(s) declared equivalent are not in this run: {', '.join(sorted(unknown)[:3])}"
+            )
+        sidecar.flush()
+
     def _tick(self, sidecar: Sidecar) -> Callable[[], None]:
         def tick() -> None:
             self.narrator.tick()
@@ -513,10 +481,16 @@ class Maker:
         with Reader(self.settings.sidecar, run) as reader:
             judged = reader.score()
         failures = unmet(self.settings, judged)
-        self.info.notes.extend(failures)
+        if self.info.delta is not None:
+            failures += unmet_gains(self.settings, self.info.delta)
+            if (word := passed_for_lack(self.settings, self.info.delta)) is not None:
+                self.info.notes.append(word)
+        self.info.notes.extend([*failures, *self.contradictions])
         sidecar.finish_run(run, self.info)
         if self.info.noop_kills or any(state.startswith("failed") for state in self.info.routes.values()):
             return _OUR_FAULT
+        if self.contradictions:
+            return _USAGE
         if failures:
             return _FAILED
         return 0 if judged.detection.denominator else _NOTHING
@@ -525,11 +499,14 @@ class Maker:
 @contextlib.contextmanager
 def _stopping() -> Iterator[None]:
     """What is wrong with the baseline ends the run; what was stored is kept."""
+    from pytest_killmatrix.baseline.comparison import NothingInScope
     from pytest_killmatrix.baseline.repository import RefError
     from pytest_killmatrix.baseline.suite import OldSuiteFailed
 
     try:
         yield
+    except NothingInScope as error:
+        raise Stop(f"no kill matrix: {error}", _NOTHING) from error
     except (OldSuiteFailed, RefError, OSError) as error:
         raise Stop(f"no delta: {error}", _USAGE) from error
 
@@ -540,16 +517,3 @@ def _write(sidecar: Sidecar, run: int, done: Done) -> None:
     for cell in done.cells:
         sidecar.add_cell(run, cell)
     sidecar.set_status(run, done.mutant, done.status, done.reason)
-
-
-def _replacement(given: Any, plugin: str) -> Replacement:
-    if isinstance(given, Replacement):
-        return given
-    try:
-        return Replacement(*given)
-    except TypeError:
-        raise Stop(
-            f"no kill matrix: plugin {plugin} gave {given!r} in pytest_killmatrix_mutants; a replacement is "
-            "(operator, line, column, end_line, end_column, text)",
-            _USAGE,
-        ) from None

@@ -62,6 +62,13 @@ class KillMatrix:
         problem = place_problem(settings.sidecar)
         if problem is None and settings.json is not None:
             problem = file_problem(settings.json, "--kill-matrix-json")
+        if problem is None and settings.equivalents is not None:
+            from pytest_killmatrix.equivalents import EquivalentsError, read
+
+            try:
+                read(settings.equivalents)
+            except EquivalentsError as error:
+                problem = f"--mutation-equivalents: {error}"
         if problem is None and settings.operators:
             from pytest_killmatrix.generate import GenerationError, check_operators
 

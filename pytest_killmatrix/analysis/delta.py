@@ -273,11 +273,12 @@ def as_json(
                 if test.excluded is not None and "old" in test.suites
             ],
         },
-        "score_old": _ratio(delta.score_old),
-        "score_new": _ratio(delta.score_new),
-        "score_ref": None if score_ref is None else _ratio(score_ref),
+        "score_old": ratio_object(delta.score_old),
+        "score_new": ratio_object(delta.score_new),
+        "score_ref": None if score_ref is None else ratio_object(score_ref),
     }
 
 
-def _ratio(ratio: Ratio) -> dict[str, Any]:
+def ratio_object(ratio: Ratio) -> dict[str, Any]:
+    """A ratio as the delta's JSON has it."""
     return {"numerator": ratio.numerator, "denominator": ratio.denominator, "value": ratio.value}

@@ -15,9 +15,11 @@ from pytest_killmatrix.analysis.status import status_of
 from pytest_killmatrix.baseline import changes as changing
 from pytest_killmatrix.baseline.changes import Changes, Known
 from pytest_killmatrix.baseline.old import Collected, Go
-from pytest_killmatrix.baseline.scope import AUTO, CHANGED, COVERED, Said, changed_lines, differs
+from pytest_killmatrix.baseline.scope import AUTO, CHANGED, COVERED, Said, changed_lines, differs, in_scope
 from pytest_killmatrix.baseline.suite import Basis, OldSuite
-from pytest_killmatrix.model import Cell, Clean, Excluded, Isolation, Outcome, Status, Test
+from pytest_killmatrix.clean.observer import file_context, test_context
+from pytest_killmatrix.model import Cell, Clean, Excluded, Isolation, Mutant, Outcome, Status, Test
+from pytest_killmatrix.reach import ReachMap
 from pytest_killmatrix.store.reader import Reader
 from pytest_killmatrix.store.writer import Sidecar
 
@@ -28,6 +30,10 @@ _UNKNOWN: Final = frozenset({Status.RUN_ERROR, Status.PENDING})
 
 #: runs cells of the new suite again: tests by mutant, both by index -> what each said
 RunAgain = Callable[[Mapping[int, Sequence[int]]], Mapping[tuple[int, int], Said]]
+
+
+class NothingInScope(Exception):
+    """No mutant is left; the message is one line and says what to do."""
 
 
 @dataclass(slots=True)
@@ -91,17 +97,37 @@ class Comparison:
 
     # -- scope -----------------------------------------------------------------------------------------------------
 
-    def narrow(self, mutants: Mapping[str, bytes]) -> dict[str, frozenset[int]] | None:
-        """Lines in scope by file, of today's sources by their name; None where the scope is not one of lines.
-
-        Settles what ``auto`` means.
-        """
-        before = {name: self.basis.repository.text(self.basis.commit, name) for name in mutants}
+    def in_changed_lines(self, mutants: Sequence[Mutant], files: Mapping[str, Path]) -> list[bool]:
+        """For each mutant whether it is in scope, where that is one of lines; settles what ``auto`` means."""
+        now = {name: path.read_bytes() for name, path in files.items()}
+        before = {name: self.basis.repository.text(self.basis.commit, name) for name in files}
         if self.scope == AUTO:
-            self.scope = CHANGED if any(differs(before[name], text) for name, text in mutants.items()) else COVERED
+            self.scope = CHANGED if any(differs(before[name], text) for name, text in now.items()) else COVERED
         if self.scope != CHANGED:
-            return None
-        return {name: changed_lines(before[name], text) for name, text in mutants.items()}
+            return [True] * len(mutants)
+        kept = in_scope(mutants, {name: changed_lines(before[name], text) for name, text in now.items()})
+        if not any(kept):
+            raise NothingInScope(
+                f"no mutant stands in a line of source that changed since {self.basis.ref}; "
+                "--mutation-scope=covered or =all takes others"
+            )
+        return kept
+
+    def reached_by_contributors(
+        self, mutants: Sequence[Mutant], tests: Sequence[Test], reach: ReachMap, paths: Mapping[str, str]
+    ) -> list[bool]:
+        """For each mutant whether it is in scope, where that is one of what added and changed tests reach."""
+        if self.scope != COVERED:
+            return [True] * len(mutants)
+        mine = {test_context(index) for index in self.contributors()}
+        mine |= {file_context(tests[index].path) for index in self.contributors()}
+        kept = [not mine.isdisjoint(reach.contexts(paths[mutant.path], mutant)) for mutant in mutants]
+        if not any(kept):
+            raise NothingInScope(
+                f"no test that was added or changed since {self.basis.ref} reaches anything under mutation; "
+                "--mutation-scope=all takes every mutant"
+            )
+        return kept
 
     def contributors(self) -> frozenset[int]:
         """The new suite's tests that are not just what they were, by index."""
@@ -191,6 +217,17 @@ class Comparison:
             found, tests, baseline=self.basis.ref, commit=self.basis.commit, scope=self.scope, score_ref=None
         )
         return facts, met
+
+    def score_at_ref(self) -> dict[str, Any]:
+        """What the ref's tests assert of the mutants of its own source."""
+        suite = self.suite.at_ref()
+        try:
+            suite.start()
+            ratio = suite.score()
+            self.cpu += suite.cpu
+        finally:
+            suite.close()
+        return deltas.ratio_object(ratio)
 
     def store(self, sidecar: Sidecar, run: int, one: Met) -> None:
         """Write what confirming changed, and the cells of the old suite that are not shared."""

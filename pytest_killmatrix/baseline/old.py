@@ -38,6 +38,7 @@ class OldSpec:
     """What the process is told: pytest's arguments, and how its tests are known again.
 
     ``selection`` are node ids that limit the suite (none: no limit), ``fingerprints`` makes the tests' fingerprints.
+    ``alone`` says that there is nothing to be led in: all tests meet all mutants, and ``Made`` is all that is said.
     """
 
     sys_path: list[str]
@@ -45,6 +46,7 @@ class OldSpec:
     directory: str
     selection: tuple[str, ...]
     fingerprints: Any
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +144,13 @@ class Lead:
             mutants=(), fail_under=(), json=None, fresh=True, sandbox="off",
         )  # fmt: skip
 
+    def meets(self, key: str) -> bool:
+        """Whether the mutant of this key is to be met."""
+        return self.spec.alone or (self.go is not None and key in self.go.mutants)
+
     def wanted(self, index: int) -> bool:
         """Whether the item that has this index now is to meet mutants."""
-        return self.go is not None and self.indexes.get(index) in self.go.tests
+        return self.spec.alone or (self.go is not None and self.indexes.get(index) in self.go.tests)
 
     # -- hooks -----------------------------------------------------------------------------------------------------
 
@@ -163,6 +169,8 @@ class Lead:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Say what there is, and wait for what to do with it."""
+        if self.spec.alone:
+            return
         make = self.spec.fingerprints
         tests = [Known(item.nodeid, make.of(place_of(item))) for item in session.items]
         self.say(Collected(tests, [(name, why, make.names(name)) for name, why in self._uncollectable]))

@@ -14,11 +14,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import pytest
 
 from pytest_killmatrix import options
+from pytest_killmatrix.analysis.score import Ratio
 from pytest_killmatrix.baseline import tree
 from pytest_killmatrix.baseline.fingerprints import Fingerprints
 from pytest_killmatrix.baseline.line import Line, LineBroken
@@ -28,6 +29,7 @@ from pytest_killmatrix.baseline.testside import Project, TestSide
 from pytest_killmatrix.executor.fresh import unmeasured
 from pytest_killmatrix.sandbox import disposal
 from pytest_killmatrix.sandbox.places import Places
+from pytest_killmatrix.store.reader import Reader as StoredRun
 from pytest_killmatrix.surroundings import Surroundings
 
 _TICK: Final = 0.05
@@ -54,6 +56,8 @@ class Basis:
 class OldSuite:
     """The old suite in a tree and a process of its own; ``close`` ends and removes both."""
 
+    alone: ClassVar[bool] = False  # it makes its matrix without being led
+
     def __init__(self, basis: Basis, config: pytest.Config, sys_path: Sequence[str], tick: Callable[[], None]) -> None:
         self.basis = basis
         self.cpu = 0.0
@@ -71,10 +75,8 @@ class OldSuite:
         """Lay the tree out and start the process; notes for the report."""
         disposal.sign(self.folder)
         self._watcher = disposal.watch(self.folder)
-        basis, config = self.basis, self._config
-        self.old = tree.lay_out(
-            basis.repository, basis.commit, basis.project, basis.side, basis.looks, self.folder, config.inipath
-        )
+        self.old = self._lay_out()
+        config, basis = self._config, self.basis
         inside = Surroundings.of(config).sandbox
         here = Path(os.path.realpath(config.rootpath))
         root, copy = (here, self.old.root) if inside is not None else (basis.repository.top, self.old.top)
@@ -82,11 +84,17 @@ class OldSuite:
         self._start(places)
         return self.old.notes
 
+    def _lay_out(self) -> tree.Old:
+        basis = self.basis
+        return tree.lay_out(
+            basis.repository, basis.commit, basis.project, basis.side, basis.looks, self.folder, self._config.inipath
+        )
+
     def _start(self, places: Places) -> None:
         arguments, selection = self._arguments(places)
         maker = Fingerprints(self.old.project, self.old.side, list(self._config.getini("python_functions")))
         path = [str(places.mapped(Path(entry)) or entry) if entry else entry for entry in self._sys_path]
-        spec = OldSpec(path, arguments, str(self.folder), selection, maker)
+        spec = OldSpec(path, arguments, str(self.folder), selection, maker, self.alone)
         (self.folder / SPEC).write_bytes(pickle.dumps(spec))
         environ = self._environ(places)
         down, up = os.pipe(), os.pipe()
@@ -176,6 +184,10 @@ class OldSuite:
         answers: list[Answer] = self._hear("did not answer")
         return answers
 
+    def at_ref(self) -> RefSuite:
+        """The same tests on the source that they were written for."""
+        return RefSuite(self.basis, self._config, self._sys_path, self._tick)
+
     def go_home(self) -> None:
         """There is nothing more to ask."""
         if self._process is not None:
@@ -253,3 +265,20 @@ class OldSuite:
         if self._watcher:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(self._watcher, signal.SIGKILL)
+
+
+class RefSuite(OldSuite):
+    """The project as it was at the ref, its tests on its own source."""
+
+    alone = True
+
+    def _lay_out(self) -> tree.Old:
+        return tree.whole(self.basis.repository, self.basis.commit, self.basis.looks, self.folder)
+
+    def score(self) -> Ratio:
+        """What its tests assert of its mutants: killed of killed and survived."""
+        made: Made = self._hear("could not be scored on their own source")
+        assert made.run is not None
+        with StoredRun(self.folder / SIDECAR, made.run) as reader:
+            self.cpu = reader.info.cpu.get("total", 0.0)
+            return reader.score().assertion

@@ -84,6 +84,16 @@ def lay_out(
     return Old(top, root, looks.at(root, now), testside.find(looks.at(root, now)), side, tuple(notes))
 
 
+def whole(repository: Repository, commit: str, looks: Looks, folder: Path) -> Old:
+    """Everything as it was at ``commit``, below ``folder``, which is empty."""
+    repository.check_out(commit, folder)
+    top = folder / "tree"
+    root = top / repository.prefix
+    project = looks.at(root, frozenset(_files(root)) if root.is_dir() else frozenset())
+    side = testside.find(project)
+    return Old(top, root, project, side, side)
+
+
 class Reader:
     """Reads files below a folder, each once; where one is a link that leads nowhere, where it leads."""
 

@@ -8,11 +8,13 @@ import pytest
 
 from pytest_killmatrix.options import Settings
 from pytest_killmatrix.prepared import Written
+from pytest_killmatrix.report.delta import render as render_delta
 from pytest_killmatrix.report.errors import ReportError
 from pytest_killmatrix.report.json import write_json
-from pytest_killmatrix.report.terminal import render
+from pytest_killmatrix.report.listing import Style
+from pytest_killmatrix.report.terminal import NARROWEST, render
 from pytest_killmatrix.report.text import is_ascii_only
-from pytest_killmatrix.report.thresholds import unmet
+from pytest_killmatrix.report.thresholds import unmet, unmet_gains
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.reader import Reader
 
@@ -40,7 +42,17 @@ def show(config: pytest.Config, terminal: Any, settings: Settings, written: Writ
                 reader, width=writer.fullwidth, verbosity=terminal.verbosity, ascii=is_ascii_only(encoding)
             ):
                 terminal.write_line(text, **markup)
-            for failure in unmet(settings, reader.score()) if terminal.verbosity < 0 else ():
+            if reader.info.delta is not None:
+                delta = reader.info.delta
+                terminal.section(f"delta since {delta['baseline']}", sep="=")
+                mutants = {row.mutant.key: row.mutant for row in reader.mutants(cells=False)}
+                style = Style(max(writer.fullwidth, NARROWEST), terminal.verbosity > 0, is_ascii_only(encoding))
+                for text, markup in render_delta(delta, mutants, style, terminal.verbosity < 0):
+                    terminal.write_line(text, **markup)
+            failures = unmet(settings, reader.score())
+            if reader.info.delta is not None:
+                failures += unmet_gains(settings, reader.info.delta)
+            for failure in failures if terminal.verbosity < 0 else ():
                 terminal.write_line(failure, red=True)  # with more room it is among the notes
     except StoreError as error:
         return str(error)

@@ -38,8 +38,10 @@ def render(reader: Reader, *, width: int = 80, verbosity: int = 0, ascii: bool =
     yield from _headline(summary, style)
     if verbosity >= 0:
         yield from _counts(summary, style)
+    if verbosity > 0 or (verbosity == 0 and summary.info.delta is None):  # else the delta has the screen
         yield from mutant_lists(summary, style)
         yield from excluded_tests(summary, style)
+    if verbosity >= 0:
         yield from _footer(summary, style)
     # In full, whatever the width: it is there to be copied.
     yield f"sidecar  {printable(str(reader.path), ascii=ascii)}", {}

@@ -1,6 +1,9 @@
-"""Gates: ratios that a run must reach."""
+"""Gates: ratios that a run must reach, and what its tests must have gained."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from pytest_killmatrix.analysis.score import Score
 from pytest_killmatrix.options import Settings
@@ -23,3 +26,29 @@ def unmet(settings: Settings, score: Score) -> list[str]:
                 f"--kill-matrix-fail-under={name}:{percent:g}: {name} is {value:.1f} % ({numerator} of {denominator})"
             )
     return failures
+
+
+def unmet_gains(settings: Settings, delta: Mapping[str, Any]) -> list[str]:
+    """One line for every gate of the delta that is not passed; where there was nothing to gain, that is said."""
+    failures = []
+    gained, headroom = delta["gained_by_assertion"], delta["headroom"]
+    if settings.min_gain is not None and headroom:
+        number, percent = settings.min_gain
+        flag = f"--mutation-min-gain={number:g}{'%' if percent else ''}"
+        if percent and delta["scope_depends_on_tests"]:
+            failures.append(
+                f"{flag}: the scope came to be covered, where the new tests choose what they are measured by; give a "
+                "number of mutants, or --mutation-scope=all"
+            )
+        elif (100 * gained / headroom if percent else gained) < number:
+            failures.append(f"{flag}: {gained} of {headroom} mutants were gained by assertion")
+    if settings.fail_on_lost and (delta["lost"] or delta["downgraded"]):
+        failures.append(f"--mutation-fail-on-lost: {len(delta['lost'])} lost, {len(delta['downgraded'])} downgraded")
+    return failures
+
+
+def passed_for_lack(settings: Settings, delta: Mapping[str, Any]) -> str | None:
+    """What to say where a gate is passed because there was nothing to gain."""
+    if settings.min_gain is None or delta["headroom"]:
+        return None
+    return "--mutation-min-gain: passed, because there was nothing to gain"
