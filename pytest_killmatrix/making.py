@@ -485,7 +485,7 @@ class Maker:
             failures += unmet_gains(self.settings, self.info.delta)
             if (word := passed_for_lack(self.settings, self.info.delta)) is not None:
                 self.info.notes.append(word)
-        self.info.notes.extend([*failures, *self.contradictions])
+        self.info.notes.extend(self.contradictions)
         sidecar.finish_run(run, self.info)
         if self.info.noop_kills or any(state.startswith("failed") for state in self.info.routes.values()):
             return _OUR_FAULT

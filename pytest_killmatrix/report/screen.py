@@ -52,8 +52,8 @@ def show(config: pytest.Config, terminal: Any, settings: Settings, written: Writ
             failures = unmet(settings, reader.score())
             if reader.info.delta is not None:
                 failures += unmet_gains(settings, reader.info.delta)
-            for failure in failures if terminal.verbosity < 0 else ():
-                terminal.write_line(failure, red=True)  # with more room it is among the notes
+            for failure in failures:
+                terminal.write_line(failure, red=True)
     except StoreError as error:
         return str(error)
     if settings.json is not None and settings.json.exists():

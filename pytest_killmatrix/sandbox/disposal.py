@@ -31,9 +31,12 @@ def sign(folder: Path) -> None:
 def remove(folder: Path) -> None:
     """Remove a sandbox, also where something in it is write-protected."""
 
+    inside = f"{folder}{os.sep}"
+
     def again(function: Callable[[str], object], path: str, _: object) -> None:
         with contextlib.suppress(OSError):
-            os.chmod(os.path.dirname(path), 0o700)
+            if os.fspath(path).startswith(inside):  # what the sandbox itself is in is none of ours
+                os.chmod(os.path.dirname(path), 0o700)
             if not os.path.islink(path):
                 os.chmod(path, 0o700)
             function(path)

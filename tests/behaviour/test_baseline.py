@@ -1,0 +1,364 @@
+"""``--mutation-baseline`` on real repositories: what the change of the tests contributed, and nothing else touched."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from projects import Project, Run
+
+SHOP = """\
+    def price(count, vip):
+        total = count * 7
+        if vip:
+            total = total - 3
+        return total
+
+    def label(name):
+        return name.strip().upper()
+    """
+OLD_TEST = """\
+    from shop import label, price
+    def test_price(): assert price(2, False) == 14
+    def test_smoke(): price(1, True); label("a")
+    """
+NEW_TEST = "\n    def test_vip(): assert price(2, True) == 11\n"
+GAINED = {"total - 3": "assertion", "3": "assertion", "total = total - 3": "assertion"}
+
+
+class Repository:
+    """A project in git: ``commit`` what is there now."""
+
+    def __init__(self, project: Project, below: str = "") -> None:
+        self.project = project
+        self.top = project.path
+        if below:
+            project.path = project.path / below
+            project.path.mkdir(parents=True)
+            project.write({"pytest.ini": "[pytest]\n"})
+            (self.top / "pytest.ini").unlink()
+        self.git("init", "-q", "-b", "main")
+        self.git("config", "user.email", "a@example.com")
+        self.git("config", "user.name", "A")
+
+    def git(self, *words: str) -> str:
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        environ["GIT_OPTIONAL_LOCKS"] = "0"
+        done = subprocess.run(["git", *words], cwd=self.top, env=environ, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    def commit(self, files: Mapping[str, str | None]) -> Repository:
+        self.write(files)
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "more")
+        return self
+
+    def write(self, files: Mapping[str, str | None]) -> None:
+        for name, text in files.items():
+            if text is None:
+                (self.project.path / name).unlink()
+            else:
+                self.project.write({name: text})
+
+    def state(self) -> tuple[str, ...]:
+        """Everything that git could tell changed."""
+        index = (self.top / ".git" / "index").read_bytes().hex()
+        commands = (["status", "--porcelain"], ["stash", "list"], ["worktree", "list"], ["branch", "-a"])
+        told = "".join(self.git(*words) for words in commands)
+        return (index, *(line for line in told.splitlines() if ".killmatrix.sqlite" not in line))
+
+    def run(self, *arguments: str, ref: str = "HEAD", status: int = 0, env: Mapping[str, str] | None = None) -> Run:
+        before = self.state()
+        ran = self.project.run(f"--mutation-baseline={ref}", *arguments, env=env)
+        assert ran.status == status, ran.screen
+        assert self.state() == before
+        return ran
+
+
+@pytest.fixture
+def repository(new_project: Callable[[], Project]) -> Repository:
+    return Repository(new_project())
+
+
+def delta(ran: Run) -> dict[str, Any]:
+    found: dict[str, Any] = ran.data["delta"]
+    return found
+
+
+def gained(ran: Run) -> dict[str, str]:
+    """How each gained mutant was, by its original text."""
+    mutants = {mutant["key"]: mutant["original"] for mutant in ran.data["mutants"]}
+    return {mutants[gain["mutant"]]: gain["by"] for gain in delta(ran)["gained"]}
+
+
+LAYOUTS: dict[str, tuple[dict[str, str], str, str]] = {
+    "tests beside src": ({"src/shop.py": SHOP, "pytest.ini": "[pytest]\npythonpath = src\n"}, "tests/test_shop.py", ""),
+    "beside the code": ({"shop.py": SHOP}, "test_shop.py", ""),
+    "inside the package": (
+        {"shop/__init__.py": SHOP, "shop/tests/__init__.py": ""}, "shop/tests/test_shop.py", "",
+    ),
+    "below the top of the repository": ({"shop.py": SHOP}, "tests/test_shop.py", "parts/one"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_asserting_test_gains_what_it_asserts(new_project: Callable[[], Project], layout: str) -> None:
+    source, test, below = LAYOUTS[layout]
+    repository = Repository(new_project(), below).commit({**source, test: OLD_TEST})
+    repository.write({test: OLD_TEST + NEW_TEST})
+    ran = repository.run("--mutation-scope=all")
+    assert set(gained(ran)) >= set(GAINED), ran.screen
+    facts = delta(ran)
+    assert facts["tests"]["added"] == [f"{test}::test_vip"]
+    assert facts["tests"]["unchanged"] == 2
+    assert facts["lost"] == facts["undecided"] == facts["unconfirmed"] == []
+    assert facts["verdict"] == "gained"
+    assert facts["gained_by_assertion"] == len(facts["gained"])
+    assert {name for gain in facts["gained"] for name in gain["killed_by"]} == {f"{test}::test_vip"}
+    (share,) = facts["by_test"]
+    assert (share["gained"], share["unique"]) == (len(facts["gained"]), len(facts["gained"]))
+
+
+def test_helpers_conftests_and_data_come_from_the_ref(repository: Repository) -> None:
+    """The old suite is what it was: with today's helper, conftest or data it would kill what it did not."""
+    test = "from helpers import check\nimport shop\ndef test_it(vip, data): check(shop.price(2, vip), data)\n"
+    conftest = """\
+        import pathlib, pytest
+        @pytest.fixture
+        def vip(): return {}
+        @pytest.fixture
+        def data(): return int((pathlib.Path(__file__).parent / "data.txt").read_text())
+        """
+    repository.commit(
+        {
+            "shop.py": SHOP, "pytest.ini": "[pytest]\npythonpath = .\n", "tests/test_it.py": test,
+            "tests/conftest.py": conftest.replace("{}", "False"), "tests/data.txt": "15",
+            "tests/helpers.py": "def check(found, limit): assert found < limit\n",
+        }
+    )  # fmt: skip
+    repository.write(
+        {
+            "tests/conftest.py": conftest.replace("{}", "True"), "tests/data.txt": "11",
+            "tests/helpers.py": "def check(found, limit): assert found == limit\n",
+        }
+    )  # fmt: skip
+    ran = repository.run("--mutation-scope=all")
+    assert delta(ran)["tests"]["changed"] == ["tests/test_it.py::test_it"]
+    assert gained(ran)["total - 3"] == "assertion"
+    old = [test for test in ran.data["tests"] if test["suite"] == ["old"]]
+    assert [(test["nodeid"], test["clean"]) for test in old] == [("tests/test_it.py::test_it", "passed")]
+
+
+def test_a_test_that_asserts_nothing_gains_nothing(repository: Repository) -> None:
+    repository.commit({"shop.py": SHOP, "test_shop.py": "from shop import price\ndef test_price(): price(1, False)\n"})
+    repository.write({"test_more.py": "import shop\ndef test_smoke(): shop.price(1, True); shop.label('a')\n"})
+    ran = repository.run("--mutation-scope=all")
+    facts = delta(ran)
+    assert (facts["gained_by_assertion"], facts["verdict"]) == (0, "gained nothing")
+    assert {gain["by"] for gain in facts["gained"]} == {"crash"}
+    assert facts["score_old"] == facts["score_new"]
+    ran.lines.fnmatch_lines(["gained by assertion * 0   of * that the old suite does not detect"])
+
+
+def test_only_what_differs_is_run_on_the_old_side(repository: Repository) -> None:
+    where = "import os, shop\ndef {}(): open(os.environ['PLACES'], 'a').write('{} ' + os.getcwd() + '\\n'); assert {}\n"
+    repository.commit(
+        {
+            "shop.py": SHOP, "test_a.py": where.format("test_a", "test_a", "1"),
+            "test_b.py": where.format("test_b", "test_b", "shop.price(1, False) == 7"),
+        }
+    )  # fmt: skip
+    repository.write({"test_b.py": where.format("test_b", "test_b", "shop.price(1, True) == 4")})
+    places = repository.project.outside / "places"
+    repository.run("--mutation-scope=all", env={"PLACES": str(places)})
+    elsewhere = {line.split()[0] for line in places.read_text().splitlines() if "killmatrix-sandbox" in line}
+    assert elsewhere == {"test_b"}
+
+
+def test_a_renamed_test_gains_nothing(repository: Repository) -> None:
+    repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST})
+    repository.write({"test_shop.py": OLD_TEST.replace("test_price", "test_the_price")})
+    facts = delta(repository.run("--mutation-scope=all"))
+    assert facts["gained"] == facts["lost"] == []
+    assert facts["tests"]["renamed"] == [{"old": "test_shop.py::test_price", "new": "test_shop.py::test_the_price"}]
+
+
+def test_a_removed_test_loses_what_it_alone_noticed(repository: Repository) -> None:
+    repository.commit(
+        {
+            "shop.py": SHOP,
+            "test_shop.py": OLD_TEST,
+            "test_old.py": NEW_TEST.replace("\n    ", "from shop import price\n", 1),
+        }
+    )
+    repository.write({"test_old.py": None})
+    ran = repository.run("--mutation-scope=all", "--mutation-fail-on-lost", status=1)
+    facts = delta(ran)
+    assert facts["gained"] == []
+    assert {name for one in facts["lost"] for name in one["was_killed_by"]} == {"test_old.py::test_vip"}
+    assert facts["tests"]["removed"] == ["test_old.py::test_vip"]
+    ran.lines.fnmatch_lines(
+        ["lost * the old suite detected them, the new one does not", "--mutation-fail-on-lost: * lost*"]
+    )
+
+
+def test_a_dirty_tree_with_untracked_tests(repository: Repository) -> None:
+    repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST})
+    repository.write(
+        {
+            "shop.py": SHOP.replace("* 7", "* 7 + 0"),
+            "test_new.py": "import shop\ndef test_vip(): assert shop.price(2, True) == 11\n",
+        }
+    )
+    repository.git("add", "shop.py")
+    ran = repository.run()
+    assert delta(ran)["scope"] == "changed"
+    assert {mutant["line"] for mutant in ran.data["mutants"]} == {2}
+    assert delta(ran)["tests"]["added"] == ["test_new.py::test_vip"]
+
+
+def test_scopes(repository: Repository) -> None:
+    repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST})
+    repository.write({"test_new.py": "import shop\ndef test_label(): assert shop.label(' a') == 'A'\n"})
+    ran = repository.run()
+    assert (delta(ran)["scope"], delta(ran)["scope_depends_on_tests"]) == ("covered", True)
+    assert {mutant["definition"] for mutant in ran.data["mutants"]} == {"label"}
+    refused = repository.run("--mutation-scope=changed", status=5)
+    refused.lines.fnmatch_lines(["*no mutant stands in a line of source that changed since HEAD*"])
+
+
+def test_only_selected_tests_are_compared(repository: Repository) -> None:
+    repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST})
+    repository.write({"test_shop.py": OLD_TEST + NEW_TEST})
+    facts = delta(repository.run("--mutation-scope=all", "test_shop.py::test_vip", "test_shop.py::test_smoke"))
+    assert facts["tests"]["added"] == ["test_shop.py::test_vip"]
+    assert (facts["tests"]["unchanged"], facts["tests"]["removed"]) == (1, [])
+
+
+def test_restored_is_no_gain(repository: Repository) -> None:
+    """The behaviour changed and the test was edited after it: that is no new contribution."""
+    repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST})
+    repository.write({"shop.py": SHOP.replace("* 7", "* 8"), "test_shop.py": OLD_TEST.replace("== 14", "== 16")})
+    ran = repository.run("--mutation-score-ref")
+    facts = delta(ran)
+    assert {gain["origin"] for gain in facts["gained"]} == {"restored"}
+    assert facts["gained_by_assertion"] == 0
+    (excluded,) = facts["tests"]["excluded"]
+    assert (excluded["nodeid"], excluded["reason"]) == ("test_shop.py::test_price", "failed")
+    assert excluded["headroom_reached"] > 0
+    assert facts["score_ref"]["denominator"] > facts["score_ref"]["numerator"] > 0
+
+
+def test_an_old_conftest_that_cannot_be_loaded(repository: Repository) -> None:
+    repository.commit(
+        {"shop.py": SHOP + "    OLD = 1\n", "conftest.py": "from shop import OLD\n", "test_shop.py": OLD_TEST}
+    )
+    repository.write({"shop.py": SHOP, "conftest.py": ""})
+    ran = repository.run("--mutation-scope=all", status=4)
+    ran.lines.fnmatch_lines(["*no delta: the tests of HEAD cannot be collected with today's source: *OLD*"])
+
+
+BASELINE = "--mutation-baseline=HEAD"
+REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
+    "no such ref": (("--mutation-baseline=nowhere",), "*nowhere is no commit that this repository has; git fetch *"),
+    "an option for a ref": (("--mutation-baseline=-x",), "*'-x' is no git ref; give a branch*"),
+    "no such branch to leave": (("--mutation-baseline=merge-base:nowhere",), "*nowhere is no commit *"),
+    "a scope without a baseline": (("--mutation-scope=changed",), "*=changed: what changed is known with*"),
+    "a share of what the tests choose": (
+        (BASELINE, "--mutation-scope=covered", "--mutation-min-gain=20%"), "*the new tests choose*",
+    ),
+    "a gain that is no number": ((BASELINE, "--mutation-min-gain=some"), "*give a number of mutants*"),
+    "the tests of the last run": ((BASELINE, "--lf", "-p", "cacheprovider"), "*--lf selects by the last run*"),
+    "equivalents that are no list": ((BASELINE, "--mutation-equivalents=pytest.ini"), "*pytest.ini:1: an entry has exactly*"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input(repository: Repository, name: str) -> None:
+    arguments, message = REFUSED[name]
+    repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST})
+    ran = repository.project.run(*arguments)
+    assert ran.status == 4
+    ran.lines.fnmatch_lines([message])
+    assert not repository.project.sidecar.exists()
+
+
+def test_outside_git(new_project: Callable[[], Project]) -> None:
+    project = new_project().write({"shop.py": SHOP, "test_shop.py": OLD_TEST})
+    ran = project.run("--mutation-baseline=main", env={"GIT_CEILING_DIRECTORIES": str(project.path.parent)})
+    assert ran.status == 4
+    ran.lines.fnmatch_lines(["*is in no git repository, so there is nothing to compare with*"])
+
+
+def test_a_shallow_clone_says_what_to_fetch(repository: Repository, new_project: Callable[[], Project]) -> None:
+    repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST}).git("branch", "before")
+    repository.commit({"test_shop.py": OLD_TEST + NEW_TEST})
+    project = new_project()
+    (project.path / "pytest.ini").unlink()
+    words = ["git", "clone", "-q", "--depth=1", "--single-branch", f"file://{repository.top}", str(project.path)]
+    subprocess.run(words, check=True, capture_output=True)
+    ran = project.run("--mutation-baseline=before")
+    assert ran.status == 4
+    ran.lines.fnmatch_lines(["*before is no commit that this repository has; this clone is shallow: git fetch *"])
+
+
+def test_where_the_branch_left(repository: Repository) -> None:
+    repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST}).git("checkout", "-q", "-b", "topic")
+    repository.commit({"test_shop.py": OLD_TEST + NEW_TEST}).git("checkout", "-q", "main")
+    repository.commit({"test_other.py": "def test_other(): pass\n"}).git("checkout", "-q", "topic")
+    facts = delta(repository.run("--mutation-scope=all", ref="merge-base:main"))
+    assert facts["tests"]["added"] == ["test_shop.py::test_vip"]
+    assert facts["tests"]["removed"] == []
+
+
+@pytest.mark.lengthy
+def test_a_killed_run_leaves_nothing(repository: Repository) -> None:
+    slow = "import time, shop\ndef test_slow(): time.sleep(0.3); assert shop.price(1, True) == 4\n"
+    repository.commit({"shop.py": SHOP, "test_shop.py": slow})
+    repository.write({"test_shop.py": slow.replace("0.3", "0.2")})
+    project = repository.project
+    process = project.start(project.command("--mutation-baseline=HEAD", "--mutation-scope=all"))
+    try:
+        _wait(lambda: any(path.glob("old.sqlite") for path in project.temporary.glob("killmatrix-sandbox-*")))
+        _wait(lambda: bool(list(project.temporary.glob("killmatrix-sandbox-*/old.sqlite"))))
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        _wait(lambda: not project.left())
+    finally:
+        project.end_all()
+    assert Path(project.path / "test_shop.py").exists()
+
+
+def _wait(condition: Callable[[], bool], seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def _made(ran: Run) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The mutants and the delta, before another run takes the place of this one's report."""
+    return ran.data["mutants"], delta(ran)
+
+
+def test_declared_equivalents_leave_the_headroom(repository: Repository) -> None:
+    repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST})
+    repository.write({"test_shop.py": OLD_TEST + NEW_TEST})
+    mutants, before = _made(repository.run("--mutation-scope=all"))
+    alive = next(mutant["key"] for mutant in mutants if mutant["status"] == "survived")
+    entry = "- {{key: '{}', reason: same, who: me, when: 2026-01-01}}\n"
+    repository.write({"equivalents.yaml": entry.format(alive)})
+    declared, after = _made(repository.run("--mutation-scope=all", "--mutation-equivalents=equivalents.yaml"))
+    assert after["headroom"] == before["headroom"] - 1
+    (mutant,) = [mutant for mutant in declared if mutant["key"] == alive]
+    assert (mutant["status"], mutant["reason"]) == ("equivalent", "declared: same (me, 2026-01-01)")
+    killed = next(mutant["key"] for mutant in mutants if mutant["status"] == "killed")
+    repository.write({"equivalents.yaml": entry.format(killed)})
+    third = repository.run("--mutation-scope=all", "--mutation-equivalents=equivalents.yaml", status=4)
+    assert f"{killed} is declared equivalent, and a test notices it" in " ".join(third.screen.split())
