@@ -9,20 +9,20 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from pytest_killmatrix.analysis.delta import GAINED, NOTHING_LEFT
+from pytest_killmatrix.analysis.delta import ASSERTION, GAINED, NEW, NOTHING_LEFT
 from pytest_killmatrix.model import Mutant
 from pytest_killmatrix.report.listing import Line, Style
-from pytest_killmatrix.report.text import cells, count, flow, number, one_line_diff, pad, percent, plain
+from pytest_killmatrix.report.text import cells, count, fit, flow, number, one_line_diff, pad, percent, plain
 
 LABEL: Final = 21
 MUTANTS: Final = 12
 TESTS: Final = 12
+WHO: Final = 28
 _SCOPES: Final = {
     "all": "all mutants",
-    "changed": "mutants in lines of source changed since then",
-    "covered": "mutants in lines that added or changed tests reach",
+    "changed": "mutants in lines that changed since then",
+    "covered": "mutants that added or changed tests reach",
 }
-_NOBODY: Final = "the old suite already detects all they reach, or they reach none"
 
 
 def render(delta: Mapping[str, Any], mutants: Mapping[str, Mutant], style: Style, quiet: bool) -> Iterator[Line]:
@@ -139,14 +139,41 @@ def _mutants(
         return
     yield "", {}
     yield f"{name} ({number(len(entries))})", {"bold": True, **markup}
-    for entry in entries[: style.limit(MUTANTS)]:
-        origin = entry.get("origin")
-        how = entry["by"] if origin in (None, "new") else f"{entry['by']}, {origin}"
-        killers = entry.get("killed_by") or entry.get("was_killed_by") or []
-        first = killers[0].rpartition("::")[2] if killers else ""
-        more = f" +{len(killers) - 1}" if len(killers) > 1 else ""
-        yield _place(entry["mutant"], mutants, f"{how}: {plain(first, ascii=style.ascii)}{more}", style), {}
+    shown = sorted(entries, key=lambda entry: _order(entry["mutant"], mutants))[: style.limit(MUTANTS)]
+    yield from _places([(entry["mutant"], _by(entry, style)) for entry in shown], mutants, style)
     yield from _more(len(entries), MUTANTS, style)
+
+
+def _by(entry: Mapping[str, Any], style: Style) -> str:
+    """Who noticed it, and how where that was not by an assertion of its own making."""
+    killers = entry.get("killed_by") or entry.get("was_killed_by") or []
+    name = plain(killers[0].rpartition("::")[2], ascii=style.ascii) if killers else ""
+    words = [entry["by"]] if entry["by"] != ASSERTION else []
+    words += [entry["origin"]] if entry.get("origin") not in (None, NEW) else []
+    more = f" +{len(killers) - 1}" if len(killers) > 1 else ""
+    return fit(f"{', '.join(words)}: {name}" if words else name, WHO - len(more), style.dots) + more
+
+
+def _order(key: str, mutants: Mapping[str, Mutant]) -> tuple[str, int, int, str]:
+    mutant = mutants.get(key)
+    return (mutant.path, mutant.line, mutant.column, key) if mutant is not None else ("", 0, 0, key)
+
+
+def _places(entries: list[tuple[str, str]], mutants: Mapping[str, Mutant], style: Style) -> Iterator[Line]:
+    """Mutants by file, each in a line: where, what changes, and a few words."""
+    path = ""
+    for key, words in entries:
+        mutant = mutants.get(key)
+        if mutant is None:
+            yield style.fit(f"  {plain(key, ascii=style.ascii)}"), {}
+            continue
+        if mutant.path != path:
+            path = mutant.path
+            yield style.fit(f"  {plain(path, ascii=style.ascii)}"), {}
+        start = f"{mutant.line:6}: "
+        room = style.width - len(start) - (cells(words) + 2 if words else 0)
+        change = one_line_diff(mutant.original, mutant.replacement, room, ascii=style.ascii)
+        yield style.fit(f"{start}{pad(change, room)}  {words}".rstrip()), {}
 
 
 def _keys(title: str, keys: list[str], mutants: Mapping[str, Mutant], style: Style) -> Iterator[Line]:
@@ -154,8 +181,8 @@ def _keys(title: str, keys: list[str], mutants: Mapping[str, Mutant], style: Sty
         return
     yield "", {}
     yield style.fit(f"{title} ({number(len(keys))})"), {"bold": True, "yellow": True}
-    for key in keys[: style.limit(MUTANTS)]:
-        yield _place(key, mutants, "", style), {}
+    shown = sorted(keys, key=lambda key: _order(key, mutants))[: style.limit(MUTANTS)]
+    yield from _places([(key, "") for key in shown], mutants, style)
     yield from _more(len(keys), MUTANTS, style)
 
 
@@ -165,20 +192,9 @@ def _unconfirmed(delta: Mapping[str, Any], mutants: Mapping[str, Mutant], style:
     yield "", {}
     yield f"unconfirmed ({number(len(delta['unconfirmed']))})", {"bold": True, "yellow": True}
     for entry in delta["unconfirmed"][: style.limit(MUTANTS)]:
-        yield _place(entry["mutant"], mutants, "", style), {}
+        yield from _places([(entry["mutant"], "")], mutants, style)
         yield style.fit(f"      {plain(entry['why'], ascii=style.ascii)}"), {}
     yield from _more(len(delta["unconfirmed"]), MUTANTS, style)
-
-
-def _place(key: str, mutants: Mapping[str, Mutant], words: str, style: Style) -> str:
-    mutant = mutants.get(key)
-    if mutant is None:
-        return style.fit(f"  {plain(key, ascii=style.ascii)}")
-    place = f"  {plain(mutant.path, ascii=style.ascii)}:{mutant.line}: "
-    words = words if cells(words) <= style.width // 2 else words[: style.width // 2 - len(style.dots)] + style.dots
-    room = max(style.width - cells(place) - cells(words) - 2, 16)
-    change = one_line_diff(mutant.original, mutant.replacement, room, ascii=style.ascii)
-    return style.fit(f"{place}{pad(change, room)}  {words}".rstrip())
 
 
 def _excluded(delta: Mapping[str, Any], style: Style) -> Iterator[Line]:
