@@ -101,8 +101,14 @@ def main() -> int:
     )
     wanted = {int(number) for number in options.only.split(",")} if options.only else None
     tasks = [task for task in load(work) if wanted is None or number_of(task) in wanted]
-    programs = [program for task in tasks if (program := read(task)) is not None]
-    print(f"{len(tasks)} programs, {len(programs)} of them with doctests in their prompt")
+    found = [read(task) for task in tasks]
+    programs = [program for program in found if isinstance(program, Program)]
+    broken = {
+        f"p{number_of(task):03}": f"its prompt's doctests cannot be parsed: {why}"
+        for task, why in zip(tasks, found, strict=True)
+        if isinstance(why, str)
+    }
+    print(f"{len(tasks)} programs, {len(programs) + len(broken)} of them with doctests in their prompt")
     project = generate(programs, work / "human-eval")
     tables = []
     for attempt in range(2 if options.twice else 1):
@@ -110,7 +116,7 @@ def main() -> int:
         table, excluded = figures(programs, report)
         tables.append(table)
         if attempt == 0:
-            show(table, excluded, report, options.quiet)
+            show(table, {**broken, **excluded}, report, options.quiet)
         print(f"CPU {cost.cpu:.1f} s, wall {cost.seconds:.1f} s")
     same = len(tables) < 2 or [without_time(one) for one in tables[0].values()] == [
         without_time(one) for one in tables[1].values()
@@ -149,12 +155,15 @@ def number_of(task: Mapping[str, str]) -> int:
     return int(task["task_id"].rpartition("/")[2])
 
 
-def read(task: Mapping[str, str]) -> Program | None:
-    """A task as source and two suites; None where its prompt has no doctests."""
+def read(task: Mapping[str, str]) -> Program | str | None:
+    """A task as source and two suites; None where its prompt has no doctests, a text where these are none."""
     source = task["prompt"] + task["canonical_solution"]
     entry = task["entry_point"]
     functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == entry]
-    examples = doctest.DocTestParser().get_examples(ast.get_docstring(functions[-1]) or "")
+    try:
+        examples = doctest.DocTestParser().get_examples(ast.get_docstring(functions[-1]) or "")
+    except ValueError as error:
+        return str(error)
     if not examples:
         return None
     number = number_of(task)

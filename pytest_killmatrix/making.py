@@ -21,7 +21,8 @@ from pytest_killmatrix.clean.runs import CleanRuns
 from pytest_killmatrix.controls import NOT_EXERCISED, OK, Controls
 from pytest_killmatrix.executor.base import Executor
 from pytest_killmatrix.gathering import gather
-from pytest_killmatrix.matrix import Done, Matrix, Subjects
+from pytest_killmatrix.jobs import Done, Subjects
+from pytest_killmatrix.matrix import Matrix
 from pytest_killmatrix.model import Build, Mutant, RunInfo, Status
 from pytest_killmatrix.options import SUBPROCESS
 from pytest_killmatrix.plan import Planned, narrowed, plan_mutant, plan_static

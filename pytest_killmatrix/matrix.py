@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import enum
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 
 from pytest_killmatrix.analysis.status import status_of
 from pytest_killmatrix.child.records import READ, UNOBSERVED
 from pytest_killmatrix.executor.pool import Found, Pool, TaskResult
 from pytest_killmatrix.executor.protocol import Purpose, Splice, Swap, Task
-from pytest_killmatrix.model import Build, Cell, Isolation, Mutant, Outcome, Phase, Status
+from pytest_killmatrix.jobs import Done, Job, Kind, Subjects, Trust
+from pytest_killmatrix.model import Cell, Isolation, Outcome, Phase, Status
 from pytest_killmatrix.plan import Planned
 from pytest_killmatrix.rows import Row, RowReading, agrees, chunks, doubtful_timeouts, read_row, some, to_confirm
 
@@ -21,99 +21,6 @@ _ASK_AT_LEAST: Final = 20  # kills of a file that are run again before a sample 
 _MOST_ALONE: Final = 100  # tests of a survivor that run alone because its tests leave state behind
 _HOLD_AT_LEAST: Final = 8  # rows of a file whose children hold what they imported, whatever becomes of it
 _HOLD_ONE_IN: Final = 3  # rows of which one has to have something run again, for it to go on so
-
-
-class Kind(enum.Enum):
-    """What a task is for its mutant."""
-
-    ROW = enum.auto()
-    ISOLATE = enum.auto()  # a row again, one child a test
-    RESOLVE = enum.auto()  # who of the uncertain evaluates the mutant when nothing ran before
-    CONFIRM = enum.auto()
-    REVERSE = enum.auto()  # a survivor's row the other way round
-    RECHECK = enum.auto()  # a deciding timeout once more, with nothing beside it
-    RETRY = enum.auto()  # our own machinery failed
-
-
-@dataclass(slots=True)
-class Job:
-    """One mutant on its way to a status."""
-
-    planned: Planned
-    apart: tuple[int, ...] = ()  # tests that may not run beside others
-    cells: dict[int, Found] = field(default_factory=dict)
-    alone: set[int] = field(default_factory=set)
-    confirmed: dict[int, bool] = field(default_factory=dict)
-    unreached: set[int] = field(default_factory=set)
-    outstanding: int = 0
-    entered: bool = False
-    evaluated: bool = False
-    isolated: set[int] = field(default_factory=set)
-    provisional: set[int] = field(default_factory=set)
-    absent: set[int] = field(default_factory=set)  # ran clean code though the mutant should have been live
-    reversed: bool = False
-    counted: bool = False  # as progress
-    again: bool = False  # something of it was run again
-    not_live: str | None = None
-    invalid: str | None = None  # why the mutated module cannot be imported
-    error: str | None = None
-
-    @property
-    def lost(self) -> bool:
-        """Whether no cell of it can count: it does not live, or its module cannot be imported."""
-        return self.not_live is not None or self.invalid is not None
-
-
-@dataclass(slots=True)
-class Trust:
-    """How far kills in rows of one file are believed.
-
-    ``asked`` were run again alone, ``refuted`` once one of them did not kill there; ``believed`` are the mutants whose
-    status rests on a kill that was not run again, and that kill. Of ``rows`` on the static route so many had something
-    run ``again``.
-    """
-
-    asked: int = 0
-    refuted: bool = False
-    rows: int = 0
-    again: int = 0
-    believed: list[tuple[Planned, Found]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """A mutant's result: its status, why, its cells, and the tests that turned out to reach it."""
-
-    mutant: int
-    status: Status
-    reason: str | None
-    cells: tuple[Cell, ...]
-    reached_by: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Subjects:
-    """What the matrix is made over; indexes into ``mutants`` and the collected items are used throughout."""
-
-    mutants: Sequence[Mutant]
-    builds: Sequence[Build]
-    paths: Mapping[str, str]
-    hashes: Mapping[str, str]
-    encodings: Mapping[str, str]
-    needs: Mapping[int, tuple[int, ...]]
-    unsafe: Collection[int]
-    wide: Collection[int]
-    file_tests: Mapping[str, Sequence[int]]
-    names: Sequence[str]
-    static: Mapping[int, Planned] = field(default_factory=dict)  # the other way of mutants that are swapped
-    code_readers: frozenset[int] = (
-        frozenset()
-    )  # tests that look at code objects: what they say under a swap is not the truth
-
-    def splice(self, mutant: Mutant, *, marked: bool) -> Splice:
-        """The mutant as a change to its file's bytes."""
-        text = mutant.replacement.encode(self.encodings[mutant.path])
-        return Splice(self.paths[mutant.path], mutant.start, mutant.end, text, self.hashes[mutant.path], marked)
 
 
 class Matrix:
@@ -437,27 +344,52 @@ class Matrix:
 
     def _recheck_timeouts(self, tick: Callable[[], None]) -> Iterator[Done]:
         """A timeout that may not be the mutant's must happen again, alone, nothing beside it, on its full budget."""
+        self._recheck_decided(tick)
         for job in self._recheck:
             for test in doubtful_timeouts(job.cells):
-                task = self._task(job, (test,), Kind.RECHECK, Purpose.CONFIRM, marked=False)
-                for result in self._pool.run([task], width=1, tick=tick):
-                    self._jobs.pop(result.task.id, None)
-                    self.cpu["confirm"] += result.cpu
-                    for found in result.found:
-                        job.confirmed[test] = agrees(job.cells[test], found)
-                        job.cells[test] = found
-                        job.alone.add(test)
-                if job.cells[test].outcome is Outcome.TIMEOUT:
+                if job.confirmed.get(test) and job.cells[test].outcome is Outcome.TIMEOUT:
                     break
-                if not job.cells[test].outcome.kills:  # and nobody knows whether it evaluates the mutant
-                    job.outstanding += 1
-                    task = self._task(job, (test,), Kind.RESOLVE, Purpose.CONFIRM, marked=True)
-                    for result in self._pool.run([task], width=1, tick=tick):
-                        self._take(result)
+                self._recheck_these([(job, test)], 1, tick)
+                if job.cells.get(test) is not None and job.cells[test].outcome is Outcome.TIMEOUT:
+                    break
             if self._turn_round(job):
                 for result in self._pool.run((), tick=tick):
                     self._take(result)
             yield self._done(job)
+
+    def _recheck_decided(self, tick: Callable[[], None]) -> None:
+        """Where something else decides the status, those that waited may wait again beside each other."""
+        left = [
+            (job, [test for test in doubtful_timeouts(job.cells) if test not in self._subjects.unsafe])
+            for job in self._recheck
+            if any(cell.outcome.kills and cell.outcome is not Outcome.TIMEOUT for cell in job.cells.values())
+        ]
+        while left := [(job, tests) for job, tests in left if tests]:
+            self._recheck_these([(job, tests[0]) for job, tests in left], None, tick)
+            left = [
+                (job, tests[1:])
+                for job, tests in left
+                if (cell := job.cells.get(tests[0])) is None or cell.outcome is not Outcome.TIMEOUT
+            ]
+
+    def _recheck_these(self, cells: Sequence[tuple[Job, int]], width: int | None, tick: Callable[[], None]) -> None:
+        """Run these timeouts again; of one that does not happen it is found out besides who evaluates the mutant."""
+        tasks = [self._task(job, (test,), Kind.RECHECK, Purpose.CONFIRM, marked=False) for job, test in cells]
+        quiet: list[tuple[Job, int]] = []
+        for result in self._pool.run(tasks, width=width, tick=tick):
+            job, _ = self._jobs.pop(result.task.id)
+            self.cpu["confirm"] += result.cpu
+            for found in result.found:
+                job.confirmed[found.test] = agrees(job.cells[found.test], found)
+                job.cells[found.test] = found
+                job.alone.add(found.test)
+                if not found.outcome.kills:
+                    quiet.append((job, found.test))
+        for job, _ in quiet:
+            job.outstanding += 1
+        again = [self._task(job, (test,), Kind.RESOLVE, Purpose.CONFIRM, marked=True) for job, test in quiet]
+        for result in self._pool.run(again, width=width, tick=tick):
+            self._take(result)
 
     def _doubt_again(self, tick: Callable[[], None]) -> Iterator[Done]:
         """Where one kill of a file did not happen alone, none of it is believed: each that decides is run again.
