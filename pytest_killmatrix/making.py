@@ -102,7 +102,8 @@ class Maker:
         from pytest_killmatrix.baseline.comparison import Comparison
         from pytest_killmatrix.baseline.suite import OldSuite
 
-        suite = OldSuite(prepared.basis, prepared.config, prepared.sys_path, self.narrator.tick)
+        with _stopping():
+            suite = OldSuite(prepared.basis, prepared.config, prepared.sys_path, self.narrator.tick)
         return Comparison(prepared.basis, suite, prepared.known, self.settings.scope)
 
     def _make(self, sidecar: Sidecar) -> int:

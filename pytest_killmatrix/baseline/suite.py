@@ -68,6 +68,8 @@ class OldSuite:
         self._process: subprocess.Popen[bytes] | None = None
         self._watcher = 0
         temporary = Path(os.path.realpath(tempfile.gettempdir()))
+        if temporary.is_relative_to(os.path.realpath(basis.repository.top)):
+            raise OldSuiteFailed(f"the temporary directory {temporary} is inside the repository; set TMPDIR")
         disposal.remove_stale(temporary)
         self.folder = Path(tempfile.mkdtemp(prefix=disposal.PREFIX, dir=temporary))
 

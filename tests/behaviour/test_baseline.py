@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from projects import Project, Run
+from projects import Case, Project, Run
 
 SHOP = """\
     def price(count, vip):
@@ -289,6 +289,20 @@ def test_bad_input(repository: Repository, name: str) -> None:
     assert not repository.project.sidecar.exists()
 
 
+def test_a_temporary_directory_inside_the_repository(repository: Repository) -> None:
+    repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST, ".gitignore": "tmp\n"})
+    (repository.project.path / "tmp").mkdir()
+    ran = repository.run(status=4, env={"TMPDIR": str(repository.project.path / "tmp")})
+    ran.lines.fnmatch_lines(["*no delta: the temporary directory * is inside the repository; set TMPDIR*"])
+
+
+def test_in_a_sandbox(repository: Repository) -> None:
+    repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST})
+    repository.write({"test_shop.py": OLD_TEST + NEW_TEST})
+    ran = repository.run("--mutation-scope=all", "--kill-matrix-sandbox=copy")
+    assert set(gained(ran)) >= set(GAINED), ran.screen
+
+
 def test_outside_git(new_project: Callable[[], Project]) -> None:
     project = new_project().write({"shop.py": SHOP, "test_shop.py": OLD_TEST})
     ran = project.run("--mutation-baseline=main", env={"GIT_CEILING_DIRECTORIES": str(project.path.parent)})
@@ -362,3 +376,83 @@ def test_declared_equivalents_leave_the_headroom(repository: Repository) -> None
     repository.write({"equivalents.yaml": entry.format(killed)})
     third = repository.run("--mutation-scope=all", "--mutation-equivalents=equivalents.yaml", status=4)
     assert f"{killed} is declared equivalent, and a test notices it" in " ".join(third.screen.split())
+
+
+# -- where it all began: a ratio that says nothing about the change --------------------------------------------------
+
+TAX = """\
+    def tax(amount, rate):
+        if amount <= 0:
+            return 0
+        return amount * rate // 100
+
+    def net(amount, rate, paid):
+        due = tax(amount, rate)
+        if paid > due:
+            return amount - due + 1
+        return amount - due
+
+    def report(amount, rate):
+        text = str(amount)
+        return text + "/" + str(rate)
+    """
+TAX_CASES = [
+    Case(name, before, after, "tax.py")
+    for name, before, after in (
+        ("sign", "amount <= 0", "amount > 0"), ("zero", "return 0", "return 1"), ("floor", "// 100", "% 100"),
+        ("times", "amount * rate", "amount + rate"), ("hundred", "100", "101"), ("paid", "paid > due", "paid < due"),
+        ("due", "due = tax(amount, rate)", "due = tax(amount, 0)"), ("last", "amount - due\n", "amount + due\n"),
+        ("bonus", "due + 1", "due + 2"), ("minus", "- due + 1", "+ due + 1"), ("slash", '"/"', '"-"'),
+        ("text", "str(amount)", "None"),
+    )
+]  # fmt: skip
+TAX_TESTS = """\
+    from tax import net, tax
+    def test_tax(): assert tax(200, 20) == 40 and tax(0, 20) == 0 and tax(-5, 20) == 0
+    def test_net(): assert net(200, 10, 0) == 180
+    def test_paid(): assert net(300, 10, 100) == 271
+    """
+
+
+SMOKE = "import tax\ndef test_smoke(): tax.report(1, 2)\n"
+REPORT = "import tax\ndef test_report(): assert tax.report(1, 2) == '1/2'\n"
+
+
+def killed_by_plain_pytest(repository: Repository) -> dict[str, set[str]]:
+    """The tests that fail on each case: written into the file by hand, the suite run by pytest alone."""
+    place = repository.project.path / "tax.py"
+    pristine = place.read_text(encoding="utf-8")
+    found = {}
+    for case in TAX_CASES:
+        assert pristine.count(case.before) == 1, case
+        place.write_text(pristine.replace(case.before, case.after), encoding="utf-8")
+        lines = repository.project.plain("-rf").screen.splitlines()
+        found[case.name] = {line.split()[1].rpartition("::")[2] for line in lines if line.startswith("FAILED ")}
+    place.write_text(pristine, encoding="utf-8")
+    return found
+
+
+@pytest.mark.lengthy
+def test_the_ratio_and_the_delta(repository: Repository) -> None:
+    repository.project.cases(TAX_CASES)
+    repository.commit({"tax.py": TAX, "test_tax.py": TAX_TESTS})
+    repository.write({"test_smoke.py": SMOKE, "test_report.py": REPORT})
+    truth = killed_by_plain_pytest(repository)
+    before = {name for name, tests in truth.items() if tests - {"test_smoke", "test_report"}}
+    assert len(before) / len(TAX_CASES) == pytest.approx(0.833, abs=0.001)
+
+    repository.write({"test_report.py": None})
+    nothing = delta(repository.run("--mutation-scope=all"))
+    assert nothing["gained_by_assertion"] == 0
+    assert [(gain["by"], gain["killed_by"]) for gain in nothing["gained"]] == [("crash", ["test_smoke.py::test_smoke"])]
+    assert nothing["score_old"] == nothing["score_new"]
+    # a ratio of kills takes that crash for a check
+    assert {name for name, tests in truth.items() if "test_smoke" in tests} - before
+
+    repository.write({"test_smoke.py": None, "test_report.py": REPORT})
+    ran = repository.run("--mutation-scope=all")
+    names = {mutant["key"]: mutant["operator"].removeprefix("case:") for mutant in ran.data["mutants"]}
+    now = {names[gain["mutant"]]: gain["by"] for gain in delta(ran)["gained"]}
+    assert now == {"slash": "assertion", "text": "crash"}
+    assert set(now) == {name for name, tests in truth.items() if "test_report" in tests} - before
+    assert delta(ran)["gained_by_assertion"] == 1
