@@ -1,8 +1,9 @@
 """A toy agent: deterministic, free, and obedient to its instructions file.
 
-It writes ``semver.py`` in the current directory. If its instructions tell it to write its own tests, it writes some, runs
-them and mends what they find; if not, it commits its first draft, which has a mistake now and then. Each step is a line
-of JSON in the trace. ``--chance SEED`` makes it forgetful: it then follows an instruction in nine cases of ten only.
+It writes ``semver.py`` in the current directory. If its instructions tell it to write its own tests, it writes some,
+runs them and mends what they find; if not, it commits its first draft, which has a mistake. Each step is a line of JSON
+in the trace. ``--chance SEED`` makes it forgetful: it then follows an instruction in nine cases of ten only, and its
+first draft is right in three of ten.
 
     python agent.py --variant variant.json --trace spans.jsonl [--chance SEED] PROMPT
 """

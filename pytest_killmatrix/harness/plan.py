@@ -15,7 +15,7 @@ from pytest_killmatrix.harness.planfile import Fate, Plan, PlannedMutant, plan_p
 from pytest_killmatrix.harness.reading import HarnessError
 from pytest_killmatrix.harness.suite import Suite, read_suite
 from pytest_killmatrix.harness.variants import Variant
-from pytest_killmatrix.harness.verdicts import ENOUGH_TASKS
+from pytest_killmatrix.harness.verdicts import ENOUGH_TASKS, count
 
 TRIALS: Final = 2
 LARGEST: Final = 12
@@ -148,7 +148,10 @@ def plan_lines(plan: Plan, traces: Traces, out: Path) -> list[str]:
     """What the user should know about a plan."""
     run = [mutant for mutant in plan.mutants if mutant.runs]
     tasks, trials = len(plan.tasks), plan.trials
-    lines = [f"harness {plan.harness}: base {plan.base!r} and {len(run)} mutants, {tasks} tasks, {trials} trials each"]
+    lines = [
+        f"harness {plan.harness}: base {plan.base!r} and {count(len(run), 'mutant')}, {count(tasks, 'task')}, "
+        f"{count(trials, 'trial')} each"
+    ]
     lines += [
         f"  {mutant.name}  drops {mutant.title}" + (f" ({mutant.reason})" if mutant.reason else "") for mutant in run
     ]
@@ -178,8 +181,8 @@ def plan_lines(plan: Plan, traces: Traces, out: Path) -> list[str]:
 def _statistics(tasks: int, trials: int) -> list[str]:
     nested, flat = (false_kill_rate(tasks, trials, nested=which) for which in (True, False))
     lines = [
-        f"false kills, simulated with identical harnesses, {tasks} tasks, n = {trials}: {nested:.0%} of mutants "
-        f"(95 % interval over tasks and trials); {flat:.0%} if tasks alone were resampled"
+        f"false kills, simulated with identical harnesses, {count(tasks, 'task')}, n = {trials}: {nested:.0%} of "
+        f"mutants (95 % interval over tasks and trials); {flat:.0%} if tasks alone were resampled"
     ]
     if tasks < ENOUGH_TASKS:
         lines.append(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_killmatrix.harness.reading import HarnessError, write_atomically
+from pytest_killmatrix.harness.verdicts import count
 from pytest_killmatrix.store.harness import HarnessMutant, HarnessRun
 
 _TITLE = "# Harness mutation: "
@@ -65,8 +66,9 @@ def _lines(run: HarnessRun) -> Iterator[str]:
     yield f"**{_capital(headline(run))}.**"
     yield ""
     yield (
-        f"Base `{run.base}`, {len(run.tasks)} tasks, n = {run.trials_planned}, k = {run.k}, bound {run.bound:g}. "
-        "Equivalent mutants and those not run stand on neither side of the fraction. Differences are mutant minus base."
+        f"Base `{run.base}`, {count(len(run.tasks), 'task')}, n = {run.trials_planned}, k = {run.k}, "
+        f"bound {run.bound:g}. Equivalent mutants and those not run stand on neither side of the fraction. Differences "
+        "are mutant minus base."
     )
     if run.control is not None:
         yield ""

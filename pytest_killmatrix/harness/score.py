@@ -27,6 +27,7 @@ from pytest_killmatrix.harness.verdicts import (
     by_task,
     compare,
     control_problem,
+    count,
     judge,
     show,
 )
@@ -155,7 +156,7 @@ def _power(plan: Plan, base: Trials, compared: int, rules: Rules) -> Iterator[st
     tasks = len(base)
     strict = 1 - (1 - rules.level) / max(1, compared)
     if tasks < ENOUGH_TASKS:
-        yield f"{tasks} tasks: the statistics give no verdict under {ENOUGH_TASKS}, only specs do"
+        yield f"{count(tasks, 'task')}: the statistics give no verdict under {ENOUGH_TASKS}, only specs do"
     else:
         for level, what in ((rules.level, "for one mutant"), (strict, f"for the first of {compared} (Holm)")):
             share = smallest_change(tasks, level)
@@ -165,10 +166,11 @@ def _power(plan: Plan, base: Trials, compared: int, rules: Rules) -> Iterator[st
                     f"always to never resolved, a difference of {share:.2f}"
                 )
     counts = [Count(sum(r.outcome.value == "resolved" for r in trials), len(trials)) for trials in base.values()]
+    smallest = detectable_difference(counts, plan.trials, level=rules.level)
+    found = f"a true difference of {smallest:.2f}" if smallest < 1 else "no difference"
     yield (
-        f"with the noise of the base, n = {plan.trials} finds a true difference of "
-        f"{min(1.0, detectable_difference(counts, plan.trials, level=rules.level)):.2f} with power {POWER:.0%} "
-        f"({tasks} tasks, one mutant, normal approximation)"
+        f"with the noise of the base, n = {plan.trials} finds {found} with power {POWER:.0%} ({count(tasks, 'task')}, "
+        "one mutant, normal approximation)"
     )
 
 

@@ -1,19 +1,23 @@
-"""A spec worth adding for each survivor: one that the recorded traces show would have killed it, if there is one."""
+"""A spec worth adding for each survivor: where the recorded traces differ, one that would have killed it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from statistics import fmean
+from typing import Any, Final
 
 import yaml
 
+from pytest_killmatrix.analysis.bootstrap import Count, rate_difference
 from pytest_killmatrix.harness.dataplane import TrialRecord
 from pytest_killmatrix.harness.operators import APPROVALS, DROP_SKILL
 from pytest_killmatrix.harness.planfile import PlannedMutant
-from pytest_killmatrix.harness.specs import Clause, Spec
+from pytest_killmatrix.harness.specs import Clause
 from pytest_killmatrix.harness.variants import AUTO, skill_name
 from pytest_killmatrix.harness.verdicts import Trials
+
+_TRIES: Final = 5  # candidates whose difference is looked at closely
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,33 +35,46 @@ class _Candidate:
     clause: Clause
 
 
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    candidate: _Candidate
+    tasks: tuple[str, ...]
+    pairs: tuple[tuple[Count, Count], ...]
+    base: float
+    mutant: float
+
+
 def suggest(mutant: PlannedMutant, base: Trials, other: Trials) -> Suggestion:
-    """The first of the candidates that holds in every trace of the base and fails on the mutant.
+    """The candidate that tells base and mutant apart most clearly, if one does beyond chance.
 
     Where the traces tell nothing apart, a spec that needs a span which nobody records yet.
     """
-    for candidate in _candidates(base, other):
-        tasks = [task for task in base if task in other and _separates(candidate, base[task], other[task])]
-        if tasks:
-            everywhere = all(_holds(candidate, records) for records in base.values())
-            text = _yaml(mutant, candidate.form, candidate.data, () if everywhere else tasks)
-            failing = sum(not _satisfied(candidate, record) for task in tasks for record in _traced(other[task]))
-            return Suggestion(text, f"holds in every trace of the base; {failing} of the mutant's fail it")
+    found = sorted(
+        (measured for candidate in _candidates(base, other) if (measured := _measure(candidate, base, other))),
+        key=lambda measured: measured.base - measured.mutant,
+        reverse=True,
+    )
+    for measured in found[:_TRIES]:
+        if rate_difference(measured.pairs).interval().high < 0:
+            note = f"holds in {measured.base:.0%} of the base's traces and in {measured.mutant:.0%} of the mutant's"
+            if measured.base < 1:
+                note += "; what does not hold on the base cannot kill: make it hold, or give a lower --bound"
+            return Suggestion(_yaml(mutant, measured.candidate, measured.tasks), note)
     if mutant.operator == DROP_SKILL:
         skill = skill_name(mutant.title.removeprefix("skill "))
         return Suggestion(
-            _yaml(mutant, "eventually", {"skill": skill}, ()),
-            "the traces of base and mutant show no difference: record the skill of each step "
+            _yaml(mutant, _candidate("eventually", {"skill": skill})),
+            "the traces of base and mutant do not differ: record the skill of each step "
             "(trial.tool(..., skill=...)), and limit the spec to the tasks that need it",
         )
     if mutant.operator == APPROVALS:
         return Suggestion(
-            _yaml(mutant, "never", {"approval": AUTO}, ()),
-            f"the traces of base and mutant show no difference: record who approved a risky step (approval={AUTO!r})",
+            _yaml(mutant, _candidate("never", {"approval": AUTO})),
+            f"the traces of base and mutant do not differ: record who approved a risky step (approval={AUTO!r})",
         )
     return Suggestion(
-        _yaml(mutant, "eventually", {"instruction": mutant.component}, ()),
-        "the traces of base and mutant show no difference. If the component is meant to do something, record that: "
+        _yaml(mutant, _candidate("eventually", {"instruction": mutant.component})),
+        "the traces of base and mutant do not differ. If the component is meant to do something, record that: "
         f"trial.span(..., instruction={mutant.component!r}) where it was done. If not, it can go",
     )
 
@@ -87,17 +104,28 @@ def _candidate(form: str, data: Any) -> _Candidate:
     return _Candidate(form, data, Clause(form, data))
 
 
-def _separates(candidate: _Candidate, base: Sequence[TrialRecord], other: Sequence[TrialRecord]) -> bool:
-    return _holds(candidate, base) and any(not _satisfied(candidate, record) for record in _traced(other))
+def _measure(candidate: _Candidate, base: Trials, other: Trials) -> _Measured | None:
+    """How often a candidate holds; None where that is no less on the mutant.
+
+    Over all tasks, or over some: what the base does in every trial of some tasks and in none of the others.
+    """
+    before = {task: _satisfied(candidate, base[task]) for task in base if task in other and _traced(other[task])}
+    before = {task: count for task, count in before.items() if count.trials}
+    tasks = [task for task, count in before.items() if count.successes]
+    if candidate.form != "eventually" or any(before[task].successes < before[task].trials for task in tasks):
+        tasks = list(before)
+    if not tasks:
+        return None
+    pairs = [(before[task], _satisfied(candidate, other[task])) for task in tasks]
+    rates = [fmean(pair[side].successes / pair[side].trials for pair in pairs) for side in (0, 1)]
+    if rates[1] >= rates[0]:
+        return None
+    return _Measured(candidate, () if len(tasks) == len(before) else tuple(tasks), tuple(pairs), *rates)
 
 
-def _holds(candidate: _Candidate, records: Sequence[TrialRecord]) -> bool:
+def _satisfied(candidate: _Candidate, records: Sequence[TrialRecord]) -> Count:
     traced = _traced(records)
-    return bool(traced) and all(_satisfied(candidate, record) for record in traced)
-
-
-def _satisfied(candidate: _Candidate, record: TrialRecord) -> bool:
-    return Spec("candidate", (candidate.clause,)).holds(record.spans)
+    return Count(sum(candidate.clause.holds(record.spans) for record in traced), len(traced))
 
 
 def _traced(records: Sequence[TrialRecord]) -> list[TrialRecord]:
@@ -108,9 +136,9 @@ def _all(trials: Trials) -> list[TrialRecord]:
     return [record for records in trials.values() for record in records]
 
 
-def _yaml(mutant: PlannedMutant, form: str, data: Any, tasks: Sequence[str]) -> str:
+def _yaml(mutant: PlannedMutant, candidate: _Candidate, tasks: Sequence[str] = ()) -> str:
     spec: dict[str, Any] = {"name": f"keeps-{mutant.component}"}
     if tasks:
         spec["tasks"] = list(tasks)
-    spec[form] = data
+    spec[candidate.form] = candidate.data
     return yaml.safe_dump([spec], sort_keys=False, allow_unicode=True, default_flow_style=False).rstrip("\n")

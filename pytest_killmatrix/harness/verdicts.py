@@ -205,6 +205,11 @@ def control_problem(comparison: Comparison) -> str | None:
     return None
 
 
+def count(number: int, noun: str) -> str:
+    """A number of things, in words."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def show(interval: Interval) -> str:
     """An interval in words."""
     return f"[{interval.low:+.2f}, {interval.high:+.2f}]"
@@ -212,7 +217,7 @@ def show(interval: Interval) -> str:
 
 def _survival(comparison: Comparison, change: str) -> str:
     if comparison.adjusted is None:
-        return f"{change}; {comparison.tasks} of the {ENOUGH_TASKS} tasks that a statistical verdict needs"
+        return f"{change}; no spec fell, and {ENOUGH_TASKS} tasks are needed for a statistical verdict"
     if comparison.raw.excludes_zero:
         return (
             f"{change}; {show(comparison.raw)} excludes 0, but {show(comparison.adjusted)}, adjusted for the number of "
@@ -231,8 +236,9 @@ def _role(comparison: Comparison, rules: Rules) -> tuple[Role, str]:
         return Role.NECESSARY, f"without it {', '.join(confirmed)} no longer holds"
     alike = -rules.margin <= comparison.raw.low and comparison.raw.high <= rules.margin
     if comparison.tasks < ENOUGH_TASKS or comparison.by_specs or not alike:
-        few = f"; {comparison.tasks} tasks of {ENOUGH_TASKS}" if comparison.tasks < ENOUGH_TASKS else ""
-        return Role.UNDECIDED, f"interval {show(comparison.raw)}, alike within {rules.margin:g}{few}"
+        if comparison.tasks < ENOUGH_TASKS:
+            return Role.UNDECIDED, f"{count(comparison.tasks, 'task')} of {ENOUGH_TASKS} that are needed"
+        return Role.UNDECIDED, f"interval {show(comparison.raw)}; alike would be within {rules.margin:g} of 0"
     for what, interval in (("dollars", comparison.cost), ("tokens", comparison.tokens)):
         if interval is not None and interval.low > 0:
             return Role.EFFICIENCY, f"a trial takes {interval.low:.4g} to {interval.high:.4g} more {what} without it"
