@@ -118,7 +118,10 @@ class RunSet:
     def write(self, record: TrialRecord) -> None:
         """Keep a trial, in place of an earlier one of the same name."""
         path = self.folder / "trials" / record.variant / f"{record.task}.{record.trial}.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise HarnessError(f"cannot make {path.parent}: {error.strerror}; free or give another --data") from None
         data = asdict(replace(record, spans=()))
         del data["spans"]
         lines = [{"kind": "trial", "format": FORMAT, **data, "outcome": record.outcome.value}]

@@ -10,6 +10,7 @@ from typing import Final
 from pytest_killmatrix.analysis.candidates import MUTANT
 from pytest_killmatrix.harness.documents import items_dropped, keys_dropped
 from pytest_killmatrix.harness.markdown import blocks, sections
+from pytest_killmatrix.harness.reading import HarnessError
 from pytest_killmatrix.harness.suite import slug
 from pytest_killmatrix.harness.variants import AUTO, DENY_RISKY, Variant, skill_name
 
@@ -64,6 +65,11 @@ def propose(base: Variant, operators: Iterable[str], used_skills: Collection[str
             names.add(name)
             found.append(replace(made, variant=made.variant.renamed(name)))
     return found
+
+
+def dropped_skill(title: str) -> str:
+    """The name of the skill that a mutant of ``drop-skill`` with this title drops."""
+    return skill_name(title.removeprefix("skill "))
 
 
 _Made = Iterator[Proposal | Refusal]
@@ -138,7 +144,12 @@ def _in_files(
     for place, (name, text) in enumerate(base.files):
         if PurePosixPath(name).suffix.lower() not in suffixes:
             continue
-        for label, left in cut(text, f"file {name}"):
+        try:
+            parts = cut(text, f"file {name}")
+        except HarnessError as error:
+            yield Refusal(operator, str(error))
+            continue
+        for label, left in parts:
             count += 1
             files = (*base.files[:place], (name, left), *base.files[place + 1 :])
             component = slug(f"{PurePosixPath(name).stem}-{label}")

@@ -10,7 +10,16 @@ from typing import Final
 
 from pytest_killmatrix.analysis.power import false_kill_rate
 from pytest_killmatrix.harness.dataplane import TrialRecord, run_sets, used_skills
-from pytest_killmatrix.harness.operators import DROP_SKILL, IMPOSSIBLE, NOOP, OPERATORS, Proposal, Refusal, propose
+from pytest_killmatrix.harness.operators import (
+    DROP_SKILL,
+    IMPOSSIBLE,
+    NOOP,
+    OPERATORS,
+    Proposal,
+    Refusal,
+    dropped_skill,
+    propose,
+)
 from pytest_killmatrix.harness.planfile import Fate, Plan, PlannedMutant, plan_problem, write_plan
 from pytest_killmatrix.harness.reading import HarnessError
 from pytest_killmatrix.harness.suite import Suite, read_suite
@@ -40,7 +49,11 @@ def make_plan(
     base = suite.base
     used = used_skills(traces.records)
     made = propose(base, [operator for operator in operators if operator != NOOP], used)
-    refusals = {item.operator: item.reason for item in made if isinstance(item, Refusal)}
+    refusals: dict[str, str] = {}
+    for item in made:
+        if isinstance(item, Refusal):
+            earlier = refusals.get(item.operator)
+            refusals[item.operator] = item.reason if earlier is None else f"{earlier}; {item.reason}"
     for operator, reason in IMPOSSIBLE.items():
         refusals.setdefault(operator, reason)
     mutants, kept = _choose([item for item in made if isinstance(item, Proposal)], base, used, traces, largest)
@@ -88,10 +101,8 @@ def _fate(
     variant = proposal.variant
     if variant.fingerprint == base.fingerprint:
         return Fate.EQUIVALENT, "the harness stays the same"
-    if proposal.operator == DROP_SKILL and traces.with_spans:
-        skill = proposal.title.removeprefix("skill ").rpartition("/")[2]
-        if skill not in used:
-            return Fate.EQUIVALENT, f"none of {traces.with_spans} traces of the base used it"
+    if proposal.operator == DROP_SKILL and traces.with_spans and dropped_skill(proposal.title) not in used:
+        return Fate.EQUIVALENT, f"none of {traces.with_spans} traces of the base used it"
     twin = first.setdefault(variant.fingerprint, variant.name)
     if twin != variant.name:
         return Fate.DUPLICATE, f"the same harness as {twin}"

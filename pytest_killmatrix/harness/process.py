@@ -168,7 +168,8 @@ def seed_of(job: Job) -> int:
 
 def _command(task: Task, root: Path, folder: Path) -> list[str]:
     words = [sys.executable, "-c", _MAIN, str(root), "-p", "killmatrix", "-p", "pytest_killmatrix.harness.inside"]
-    words += ["-p", "no:cacheprovider", f"--basetemp={folder / 'tmp' / 'pytest'}"]
+    # The current directory is elsewhere, so pytest would not find conftests between it and the tests by itself.
+    words += [f"--rootdir={root}", "-p", "no:cacheprovider", f"--basetemp={folder / 'tmp' / 'pytest'}"]
     for option, value in (("-k", task.keyword), ("-m", task.marks)):
         if value is not None:
             words += [option, value]

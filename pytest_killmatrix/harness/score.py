@@ -10,7 +10,8 @@ from typing import Any
 from pytest_killmatrix.analysis.bootstrap import Count, Interval
 from pytest_killmatrix.analysis.power import POWER, detectable_difference, smallest_change
 from pytest_killmatrix.analysis.trials import wilson
-from pytest_killmatrix.harness.dataplane import RunSet, TrialRecord, find_run_set
+from pytest_killmatrix.harness.dataplane import RunSet, TrialRecord, find_run_set, used_skills
+from pytest_killmatrix.harness.operators import DROP_SKILL, dropped_skill
 from pytest_killmatrix.harness.planfile import Fate, Plan, PlannedMutant, read_plan
 from pytest_killmatrix.harness.reading import HarnessError
 from pytest_killmatrix.harness.run import check_match
@@ -75,6 +76,7 @@ def score_run(
         mutant.name: _judge(mutant, {**compared, **counted}.get(mutant.name), missing.get(mutant.name, 0), rules)
         for mutant in plan.mutants
     }
+    judged = {mutant.name: _unless_unused(mutant, judged[mutant.name], base) for mutant in plan.mutants}
     withheld, control = _control(plan, compared, missing)
     killed = [name for name, verdict in judged.items() if verdict.verdict is Verdict.KILLED]
     survived = [name for name, verdict in judged.items() if verdict.verdict is Verdict.SURVIVED]
@@ -131,6 +133,17 @@ def _judge(mutant: PlannedMutant, comparison: Comparison | None, missing: int, r
     if comparison is None:
         return Judged(Verdict.NOT_RUN, "no task was judged both with it and on the base: infrastructure faults only")
     return judge(comparison, rules)
+
+
+def _unless_unused(mutant: PlannedMutant, judged: Judged, base: Trials) -> Judged:
+    """A dropped skill that no trace of the base used is equivalent, also where only this run has shown it."""
+    traced = [record for records in base.values() for record in records if record.spans]
+    if mutant.operator != DROP_SKILL or judged.verdict is not Verdict.SURVIVED or not traced:
+        return judged
+    if dropped_skill(mutant.title) in used_skills(traced):
+        return judged
+    why = f"none of {len(traced)} traces of the base used it"
+    return Judged(Verdict.EQUIVALENT, why, comparison=judged.comparison)
 
 
 def _control(

@@ -11,10 +11,10 @@ import yaml
 
 from pytest_killmatrix.analysis.bootstrap import Count, rate_difference
 from pytest_killmatrix.harness.dataplane import TrialRecord
-from pytest_killmatrix.harness.operators import APPROVALS, DROP_SKILL
+from pytest_killmatrix.harness.operators import APPROVALS, DROP_SKILL, dropped_skill
 from pytest_killmatrix.harness.planfile import PlannedMutant
 from pytest_killmatrix.harness.specs import Clause
-from pytest_killmatrix.harness.variants import AUTO, skill_name
+from pytest_killmatrix.harness.variants import AUTO
 from pytest_killmatrix.harness.verdicts import Trials
 
 _TRIES: Final = 5  # candidates whose difference is looked at closely
@@ -61,7 +61,7 @@ def suggest(mutant: PlannedMutant, base: Trials, other: Trials) -> Suggestion:
                 note += "; what does not hold on the base cannot kill: make it hold, or give a lower --bound"
             return Suggestion(_yaml(mutant, measured.candidate, measured.tasks), note)
     if mutant.operator == DROP_SKILL:
-        skill = skill_name(mutant.title.removeprefix("skill "))
+        skill = dropped_skill(mutant.title)
         return Suggestion(
             _yaml(mutant, _candidate("eventually", {"skill": skill})),
             "the traces of base and mutant do not differ: record the skill of each step "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -116,11 +117,12 @@ def check_name(name: str, where: str) -> str:
 
 
 def slug(text: str, longest: int = 48) -> str:
-    """A name made of any text."""
-    words = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    """A name made of any text; a number stands for one that has no Latin letters or digits."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
+    words = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
     if len(words) > longest:
         words = words[: longest + 1].rpartition("-")[0] or words[:longest]
-    return words or "unnamed"
+    return words or f"part-{digest(text)[:6]}"
 
 
 def _choose(fields: Fields, harnesses: tuple[str, ...], harness: str | None) -> str:

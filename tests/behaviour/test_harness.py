@@ -129,7 +129,7 @@ def test_dropping_the_block_about_tests_is_noticed_by_the_spec(example: tuple[Ha
     (spec,) = (found for found in killed.comparison["specs"] if found["name"] == "tested-before-commit")
     assert (spec["base"], spec["mutant"]) == (1.0, 0.0)
     assert (killed.comparison["base_rate"], killed.comparison["rate"]) == (1.0, 1.0)  # the graders did not notice
-    assert mutants["mutant-noop-control"].verdict == "equivalent"
+    assert mutants["mutant-noop-control"].verdict == mutants["mutant-drop-skill-poetry"].verdict == "equivalent"
 
 
 def test_the_decorative_block_survives_and_gets_a_spec(example: tuple[Harness, Run]) -> None:
@@ -142,10 +142,10 @@ def test_the_decorative_block_survives_and_gets_a_spec(example: tuple[Harness, R
 def test_the_report_has_the_score_and_the_sidecar_has_it_all(example: tuple[Harness, Run]) -> None:
     found, scored = example
     run = found.stored()
-    assert (run.killed, run.survived, run.withheld) == (4, 2, None)
-    assert scored.screen.startswith("score 67%: 4 of 6 mutants killed")
+    assert (run.killed, run.survived, run.withheld) == (4, 1, None)
+    assert scored.screen.startswith("score 80%: 4 of 5 mutants killed")
     text = (found.path / "score.md").read_text(encoding="utf-8")
-    assert text.startswith("# Harness mutation: toy\n\n**Score 67%: 4 of 6 mutants killed")
+    assert text.startswith("# Harness mutation: toy\n\n**Score 80%: 4 of 5 mutants killed")
     assert len(run.trials) == 16
     assert {trial.outcome for trial in run.trials} == {"resolved"}
     assert min(trial.input_tokens or 0 for trial in run.trials) > 0
@@ -240,6 +240,35 @@ def test_each_trial_has_a_directory_of_its_own(harness: Harness) -> None:
         facts.append(second["attributes"])
     assert len({fact["directory"] for fact in facts}) == len({fact["seed"] for fact in facts}) == len(facts) == 6
     assert not any(Path(fact[name]).exists() for fact in facts for name in ("directory", "temporary"))
+
+
+def test_the_project_is_found_from_a_suite_elsewhere(harness: Harness) -> None:
+    """Conftests above the tests, an import from the root, options of other plugins; from another directory."""
+    shutil.rmtree(harness.path)
+    nodeid = "tests/deep/test_greet.py::test_greet[a::b c]"
+    harness.write({
+        "ev/suite.yaml": SUITE.replace("test_greet.py", f'"{nodeid}"') + "root: ..\n",
+        "conftest.py": "import pytest\n@pytest.fixture\ndef top():\n    return 1\n",
+        "tests/deep/test_greet.py": """\
+            import helper, pytest
+            @pytest.mark.parametrize("x", ["a::b c"])
+            def test_greet(top, x, trial):
+                trial.span("x", skill="y")
+            """,
+        "helper.py": "", "elsewhere/x": "",
+    })  # fmt: skip
+    words = harness.words(
+        "plan", "../ev/suite.yaml", "--out", "../ev/plan.yaml", *ONLY_LINES, "--no-control", "--max", "1"
+    )
+    cwd = ["sh", "-c", 'cd elsewhere && exec "$@"', "sh"]
+    assert harness.execute([*cwd, *words]).status == 0
+    for env in ({}, {"PYTEST_ADDOPTS": "-n 2 -p no:randomly"}):
+        ran = harness.execute([*cwd, *harness.words("run", "../ev/plan.yaml", "--set", f"s{len(env)}")], env=env)
+        assert (ran.status, ran.left) == (0, []), ran.screen
+        for path in (harness.path / "elsewhere" / "harness-data" / f"s{len(env)}").glob("trials/*/*"):
+            first, span = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+            assert first["tests"] == {nodeid: "passed"}
+            assert span["attributes"] == {"skill_name": "y"}
 
 
 def dying(how: str) -> str:

@@ -153,6 +153,21 @@ def test_components_of_the_same_name_get_numbers() -> None:
     assert list(found) == ["mutant-drop-instruction-line-be-kind", "mutant-drop-instruction-line-be-kind-2"]
 
 
+def test_components_without_latin_letters_have_names_too() -> None:
+    found = proposed(replace(BASE, instructions="優しく\nÉcris!\n書く\n"), "drop-instruction-line")
+    names = [name.removeprefix("mutant-drop-instruction-line-") for name in found]
+    assert names[1] == "ecris"
+    assert len(set(names)) == 3
+    assert all(name.isascii() for name in names)
+
+
+def test_a_file_that_cannot_be_read_stops_no_other(tmp_path: Path) -> None:
+    files = (("a.yaml", "a: {{ templated }}\n"), ("b.yaml", "!secret x\n"), ("c.yaml", "a: 1\n"))
+    base = replace(BASE, files=files)
+    assert list(proposed(base, "drop-key")) == ["mutant-drop-key-c-a"]
+    assert "file b.yaml" in refused(base, "drop-key")["drop-key"]
+
+
 def test_operators_without_a_component_say_why() -> None:
     bare = replace(BASE, skills=(), instructions="", approvals="auto")
     names = [name for name in OPERATORS if name != "noop"]

@@ -232,6 +232,17 @@ def test_equivalent_and_not_run_stand_on_neither_side(tmp_path: Path) -> None:
     assert "infrastructure faults only" in (verdict(run, "mutant-drop-key-d").why or "")
 
 
+def test_a_skill_that_turns_out_unused_is_equivalent_unless_its_loss_was_noticed(tmp_path: Path) -> None:
+    skill = make_mutant("mutant-drop-skill-poetry", "drop-skill", title="skill skills/poetry")
+    for letters, spans, expected in (("+", DID, "equivalent"), ("+", trace({"skill": "poetry"}), "survived"),
+                                     ("+", (), "survived"), ("-", DID, "killed")):  # fmt: skip
+        plan = make_plan([skill, CONTROL])
+        records = [r for name in ("base", CONTROL.name) for r in make_trials(plan, name, "+", spans)]
+        folder = tmp_path / f"{expected}-{len(spans)}"
+        run = scored(folder, plan, [*records, *make_trials(plan, skill.name, letters, DID)])
+        assert verdict(run, skill.name).verdict == expected
+
+
 def test_faults_are_neither_resolved_nor_unresolved(tmp_path: Path) -> None:
     """A mutant with faults is compared over what was judged."""
     clean = compared(tmp_path / "a", "+", "+-")
