@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_killmatrix.harness.reading import HarnessError, write_atomically
-from pytest_killmatrix.harness.verdicts import count
+from pytest_killmatrix.harness.verdicts import NOTHING, count
 from pytest_killmatrix.store.harness import HarnessMutant, HarnessRun
 
 _TITLE = "# Harness mutation: "
@@ -64,6 +64,9 @@ def _lines(run: HarnessRun) -> Iterator[str]:
     yield f"{_TITLE}{run.harness}"
     yield ""
     yield f"**{_capital(headline(run))}.**"
+    if NOTHING in run.notes:
+        yield ""
+        yield f"**{_capital(NOTHING)}.**"
     yield ""
     yield (
         f"Base `{run.base}`, {count(len(run.tasks), 'task')}, n = {run.trials_planned}, k = {run.k}, "
@@ -86,12 +89,13 @@ def _lines(run: HarnessRun) -> Iterator[str]:
     if others:
         yield from ("", "## Not counted", "")
         yield from (f"* {mutant.verdict}: `{mutant.name}`: {_plain(mutant.why)}" for mutant in others)
+    notes = [note for note in run.notes if note != NOTHING]
     if run.power:
         yield from ("", "## What this could show", "")
         yield from (f"* {line}" for line in run.power)
-    if run.notes:
+    if notes:
         yield from ("", "## Notes", "")
-        yield from (f"* {_plain(note)}" for note in run.notes)
+        yield from (f"* {_plain(note)}" for note in notes)
 
 
 def _table(mutants: list[HarnessMutant]) -> Iterator[str]:

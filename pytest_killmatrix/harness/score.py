@@ -19,6 +19,7 @@ from pytest_killmatrix.harness.specs import Spec, named_skills, read_specs
 from pytest_killmatrix.harness.suggest import suggest
 from pytest_killmatrix.harness.verdicts import (
     ENOUGH_TASKS,
+    NOTHING,
     Comparison,
     Judged,
     Rules,
@@ -81,6 +82,7 @@ def score_run(
     killed = [name for name, verdict in judged.items() if verdict.verdict is Verdict.KILLED]
     survived = [name for name, verdict in judged.items() if verdict.verdict is Verdict.SURVIVED]
     low, high = wilson(len(killed), len(killed) + len(survived), rules.level)
+    able = any(found.adjusted is not None or any(s.held for s in found.specs) for found in counted.values())
     shown = tuple(_mutant(mutant, judged[mutant.name], base, trials[mutant.name]) for mutant in plan.mutants)
     return replace(
         _run(plan, run_set, records, shown),
@@ -88,7 +90,7 @@ def score_run(
         unconfirmed=sum(judged[name].unconfirmed for name in killed), survived=len(survived), low=low, high=high,
         k=rules.k, bound=rules.bound, level=rules.level, control=control,
         power=tuple(_power(plan, base, len(counted), rules)),
-        notes=tuple(_notes(plan, records, specs, compared, rules)),
+        notes=(*([] if able or not counted else [NOTHING]), *_notes(plan, records, specs, compared, rules)),
     )  # fmt: skip
 
 
@@ -230,7 +232,7 @@ def _unknown_skills(plan: Plan, records: Sequence[TrialRecord], specs: Sequence[
 def _mutant(planned: PlannedMutant, judged: Judged, base: Trials, other: Trials) -> HarnessMutant:
     suggestion = None
     if judged.verdict is Verdict.SURVIVED:
-        found = suggest(planned, base, other)
+        found = suggest(planned, base, other, () if judged.comparison is None else judged.comparison.less_in)
         suggestion = f"# {found.note}\n{found.yaml}"
     return HarnessMutant(
         name=planned.name, operator=planned.operator, component=planned.component, drops=planned.title,
@@ -244,6 +246,7 @@ def _comparison(found: Comparison) -> dict[str, Any]:
     return {
         "tasks": found.tasks,
         "left_out": list(found.left_out),
+        "less_in": list(found.less_in),
         "base_rate": found.base_rate,
         "rate": found.rate,
         "difference": found.difference.observed,

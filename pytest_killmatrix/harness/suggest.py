@@ -15,7 +15,7 @@ from pytest_killmatrix.harness.operators import APPROVALS, DROP_SKILL, dropped_s
 from pytest_killmatrix.harness.planfile import PlannedMutant
 from pytest_killmatrix.harness.specs import Clause
 from pytest_killmatrix.harness.variants import AUTO
-from pytest_killmatrix.harness.verdicts import Trials
+from pytest_killmatrix.harness.verdicts import Trials, listed
 
 _TRIES: Final = 5  # candidates whose difference is looked at closely
 
@@ -44,10 +44,11 @@ class _Measured:
     mutant: float
 
 
-def suggest(mutant: PlannedMutant, base: Trials, other: Trials) -> Suggestion:
+def suggest(mutant: PlannedMutant, base: Trials, other: Trials, less_in: Sequence[str] = ()) -> Suggestion:
     """The candidate that tells base and mutant apart most clearly, if one does beyond chance.
 
-    Where the traces tell nothing apart, a spec that needs a span which nobody records yet.
+    Where the traces tell nothing apart, a spec that needs a span which nobody records yet. ``less_in`` are tasks that
+    were resolved less often without the component: there it is good for something.
     """
     found = sorted(
         (measured for candidate in _candidates(base, other) if (measured := _measure(candidate, base, other))),
@@ -62,21 +63,18 @@ def suggest(mutant: PlannedMutant, base: Trials, other: Trials) -> Suggestion:
             return Suggestion(_yaml(mutant, measured.candidate, measured.tasks), note)
     if mutant.operator == DROP_SKILL:
         skill = dropped_skill(mutant.title)
-        return Suggestion(
-            _yaml(mutant, _candidate("eventually", {"skill": skill})),
-            "the traces of base and mutant do not differ: record the skill of each step "
-            "(trial.tool(..., skill=...)), and limit the spec to the tasks that need it",
-        )
-    if mutant.operator == APPROVALS:
-        return Suggestion(
-            _yaml(mutant, _candidate("never", {"approval": AUTO})),
-            f"the traces of base and mutant do not differ: record who approved a risky step (approval={AUTO!r})",
-        )
-    return Suggestion(
-        _yaml(mutant, _candidate("eventually", {"instruction": mutant.component})),
-        "the traces of base and mutant do not differ. If the component is meant to do something, record that: "
-        f"trial.span(..., instruction={mutant.component!r}) where it was done. If not, it can go",
+        candidate = _candidate("eventually", {"skill": skill})
+        record = "the skill of each step (trial.tool(..., skill=...)), and limit the spec to the tasks that need it"
+    elif mutant.operator == APPROVALS:
+        candidate = _candidate("never", {"approval": AUTO})
+        record = f"who approved a risky step (approval={AUTO!r})"
+    else:
+        candidate = _candidate("eventually", {"instruction": mutant.component})
+        record = f"where the agent does what it is for (trial.span(..., instruction={mutant.component!r}))"
+    tasks = (
+        f"; more tasks such as {listed(less_in)} would show it too" if less_in else "; if it is for nothing, it can go"
     )
+    return Suggestion(_yaml(mutant, candidate), f"the traces of base and mutant do not differ: record {record}{tasks}")
 
 
 def _candidates(base: Trials, other: Trials) -> Iterator[_Candidate]:

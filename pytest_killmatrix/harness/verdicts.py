@@ -15,6 +15,11 @@ from pytest_killmatrix.harness.specs import Spec
 ENOUGH_TASKS: Final = 8
 """Tasks from which on the statistics give a verdict."""
 
+NOTHING: Final = (
+    f"nothing could have killed a mutant: there are fewer than {ENOUGH_TASKS} tasks, and no spec that held on the base"
+)
+"""A note on a score that could be nothing but 0."""
+
 MARGIN: Final = 0.1
 """A difference of resolved rates within which two variants resolve alike."""
 
@@ -77,7 +82,7 @@ class Comparison:
     """A variant against the base. ``adjusted`` and ``p_adjusted`` are Holm's; None where no verdict is asked of them.
 
     ``left_out`` are tasks with only faults on one side; ``untold`` are specs without enough traces; ``cost`` and
-    ``tokens`` are differences of means of a trial.
+    ``tokens`` are differences of means of a trial; ``less_in`` are tasks resolved less often than on the base.
     """
 
     tasks: int
@@ -90,6 +95,7 @@ class Comparison:
     untold: tuple[str, ...]
     cost: Interval | None
     tokens: Interval | None
+    less_in: tuple[str, ...] = ()
     adjusted: Interval | None = None
     p_adjusted: float | None = None
 
@@ -155,6 +161,11 @@ def compare(base: Trials, other: Trials, specs: Sequence[Spec], rules: Rules) ->
         untold=tuple(name for name, result in found.items() if result is None),
         cost=_measured(base, other, common, lambda record: record.cost_usd, rules),
         tokens=_measured(base, other, common, lambda record: record.tokens, rules),
+        less_in=tuple(
+            task
+            for task, (one, two) in zip(common, pairs, strict=True)
+            if two.successes * one.trials < one.successes * two.trials
+        ),
     )
 
 
@@ -182,8 +193,10 @@ def judge(comparison: Comparison, rules: Rules) -> Judged:
         reasons.append(f"spec {result.spec}: pass^{rules.k} {result.base:.2f} -> {result.mutant:.2f}{unsure}")
     if not killers:
         reasons.append(_survival(comparison, change))
+        if comparison.less_in:
+            reasons.append(f"less often in {listed(comparison.less_in)}")
     if comparison.left_out:
-        reasons.append(f"without {', '.join(comparison.left_out)}: only faults on one side")
+        reasons.append(f"without {listed(comparison.left_out)}: only faults on one side")
     role, because = _role(comparison, rules)
     verdict = Verdict.KILLED if killers else Verdict.SURVIVED
     return Judged(verdict, "; ".join(reasons), role, because, comparison, tuple(killers))
@@ -203,6 +216,12 @@ def control_problem(comparison: Comparison) -> str | None:
                 f", interval {show(result.difference)}"
             )
     return None
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """The first of some names, in words."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def count(number: int, noun: str) -> str:

@@ -77,6 +77,15 @@ def test_under_eight_tasks_the_statistics_give_no_verdict(tmp_path: Path) -> Non
     assert "8 tasks are needed" in (found.why or "")
 
 
+def test_where_nothing_could_kill_the_report_says_so(tmp_path: Path) -> None:
+    nothing = "Nothing could have killed a mutant"
+    assert nothing in markdown(compared(tmp_path / "a", "+", "-", tasks=7))
+    assert nothing not in markdown(compared(tmp_path / "b", "+", "-"))
+    for number, spans in enumerate((DID, DID_NOT)):
+        run = with_traces(tmp_path / str(number), spans, spans)
+        assert (nothing in markdown(run)) is (spans is DID_NOT)
+
+
 def test_the_level_is_adjusted_for_the_number_of_mutants(tmp_path: Path) -> None:
     """Three of eight tasks change: enough for one mutant, not for one of five."""
     alone = verdict(compared(tmp_path / "a", "+", "------++++++++++"))
@@ -343,7 +352,14 @@ def test_a_tool_that_was_not_used_before_is_suggested_never(tmp_path: Path) -> N
 def test_where_no_trace_differs_a_span_is_asked_for(tmp_path: Path) -> None:
     run = with_traces(tmp_path, DID, DID, [])
     assert suggestion(run)["eventually"] == {"instruction": "one"}
-    assert "record that: trial.span(..., instruction='one')" in (verdict(run).suggestion or "")
+    assert "(trial.span(..., instruction='one')); if it is for nothing, it can go" in (verdict(run).suggestion or "")
+
+
+def test_what_was_lost_in_a_few_tasks_is_not_called_useless(tmp_path: Path) -> None:
+    found = verdict(compared(tmp_path, "+", "--" + "+" * 14))
+    assert (found.verdict, found.role) == ("survived", "not decidable at this n")
+    assert (found.why or "").endswith("less often in task-0")
+    assert "more tasks such as task-0 would show it too" in (found.suggestion or "")
 
 
 def test_a_difference_by_chance_is_no_suggestion(tmp_path: Path) -> None:
