@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -89,6 +90,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from pytest_killmatrix.harness.reading import HarnessError
     from pytest_killmatrix.harness.run import Asked, run_command
     from pytest_killmatrix.harness.score import unscored_run
+    from pytest_killmatrix.store.errors import StoreError
     from pytest_killmatrix.store.harness import store_harness_run
     from pytest_killmatrix.store.place import place_problem
 
@@ -102,7 +104,10 @@ def _run(arguments: argparse.Namespace) -> int:
     ran = run_command(asked, lambda line: print(line, flush=True))
     if ran is None:
         return 0
-    store_harness_run(arguments.db, unscored_run(ran.plan, ran.run_set))
+    try:
+        store_harness_run(arguments.db, unscored_run(ran.plan, ran.run_set))
+    except StoreError as error:  # the trials are kept all the same
+        print(f"warning: not in the sidecar yet, the score will put it there: {error}")
     if ran.interrupted:
         return _INTERRUPTED
     if ran.over_budget and ran.left:
@@ -130,7 +135,7 @@ def _score(arguments: argparse.Namespace) -> int:
         arguments.plan, arguments.run_set, arguments.data, specs=arguments.specs, bound=arguments.bound,
         k=arguments.k, seed=arguments.seed,
     )  # fmt: skip
-    store_harness_run(arguments.db, scored)
+    scored = replace(scored, run=store_harness_run(arguments.db, scored))
     if arguments.out is not None:
         write_report(scored, arguments.out)
     if arguments.json:

@@ -57,7 +57,7 @@ def make_plan(
     for operator, reason in IMPOSSIBLE.items():
         refusals.setdefault(operator, reason)
     mutants, kept = _choose([item for item in made if isinstance(item, Proposal)], base, used, traces, largest)
-    if not kept:
+    if not kept and (list(operators) != [NOOP] or not control):  # the control alone shows how noisy the tasks are
         why = "; ".join(f"{operator}: {reason}" for operator, reason in refusals.items())
         others = f"{len(mutants)} are equivalent; " if mutants else ""
         raise HarnessError(f"nothing to run: {others}{why}")

@@ -19,7 +19,7 @@ from pytest_killmatrix.harness.planfile import Plan, read_plan
 from pytest_killmatrix.harness.process import Job, Running
 from pytest_killmatrix.harness.projection import Projection, project
 from pytest_killmatrix.harness.reading import HarnessError
-from pytest_killmatrix.harness.suite import selection_fingerprint
+from pytest_killmatrix.harness.suite import check_name, selection_fingerprint
 from pytest_killmatrix.sandbox import disposal
 
 MAX_USD: Final = 40.0
@@ -61,7 +61,7 @@ def run_command(asked: Asked, say: Say) -> Ran | None:
     """Project, then run what is left of the plan; None after ``--dry-run``."""
     plan = read_plan(asked.plan)
     _check_graders(plan)
-    run_set = RunSet(asked.data / (asked.run_set or plan.run_set))
+    run_set = RunSet(asked.data / check_name(asked.run_set or plan.run_set, "--set"))
     jobs, total, recorded = remaining(plan, run_set, asked.only)
     projection = project(
         [job.task.name for job in jobs], total, recorded, asked.workers, cost_usd=plan.cost_usd, minutes=plan.minutes
@@ -160,8 +160,8 @@ def _run(plan: Plan, run_set: RunSet, jobs: list[Job], limit: float, workers: in
             schedule.work(temporary, workers)
     except KeyboardInterrupt:
         say(f"interrupted: {len(schedule.records)} trials are kept; the same command goes on from there")
-        return Ran(run_set, plan, schedule.faults, len(schedule.waiting) + 1, interrupted=True)
-    return Ran(run_set, plan, schedule.faults, len(schedule.waiting), over_budget=schedule.over_budget)
+        return Ran(run_set, plan, schedule.faults, schedule.left, interrupted=True)
+    return Ran(run_set, plan, schedule.faults, schedule.left, over_budget=schedule.over_budget)
 
 
 class _Schedule:
@@ -181,6 +181,10 @@ class _Schedule:
     @property
     def faults(self) -> int:
         return sum(not record.judged for record in self.records)
+
+    @property
+    def left(self) -> int:
+        return self._number - len(self.records)
 
     @property
     def over_budget(self) -> bool:

@@ -157,7 +157,7 @@ def test_json_is_what_the_sidecar_has(example: tuple[Harness, Run]) -> None:
     ran = found.killmatrix("score", "plan.yaml", str(found.run_set), "--specs", "specs/team.yaml", "--json")
     data = json.loads(ran.screen)
     assert (data["schema_version"], data["kind"]) == (1, "harness")
-    assert data == {"schema_version": 1, **json.loads(json.dumps(found.stored().as_dict())), "run": None}
+    assert data == {"schema_version": 1, **json.loads(json.dumps(found.stored().as_dict()))}
 
 
 def test_a_component_that_no_trace_used_is_not_run(example: tuple[Harness, Run]) -> None:

@@ -257,6 +257,14 @@ def test_equal_mutants_are_run_once(folder: Path) -> None:
 def test_an_empty_plan_is_refused(folder: Path) -> None:
     with pytest.raises(HarnessError, match="nothing to run: drop-hook: a suite file describes no hooks"):
         planned(folder, "drop-hook", "noop")
+    with pytest.raises(HarnessError, match="nothing to run"):
+        planned(folder, "noop", control=False)
+
+
+def test_the_control_alone_can_be_planned(folder: Path) -> None:
+    """It shows how often equal harnesses come out different."""
+    write_plan(planned(folder, "noop"), folder / "plan.yaml")
+    assert [mutant.name for mutant in read_plan(folder / "plan.yaml").mutants] == ["mutant-noop-control"]
 
 
 @pytest.mark.parametrize("text", ["drop-everything", "", ","])
