@@ -13,7 +13,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, product
 from math import comb, lcm
 from statistics import fmean
 from typing import Final, NamedTuple
@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 LEVEL: Final = 0.95
 RESAMPLES: Final = 10_000
 _LARGEST: Final = 4_000  # points of a distribution up to which it is computed exactly: about a second
+_POOL: Final = 256  # resamples of the trials of one task
 
 _Mixture = Mapping[Fraction, float]
 
@@ -107,9 +108,11 @@ def mean_difference(
     if not pairs:
         raise ValueError("no task to compare")
     chance = random.Random(seed)
+    drawn = [(_drawn_means(base, chance), _drawn_means(mutant, chance)) for base, mutant in pairs]
     means = [
-        fmean(_resampled_mean(mutant, chance) - _resampled_mean(base, chance) for base, mutant in tasks)
-        for tasks in (chance.choices(pairs, k=len(pairs)) for _ in range(resamples))
+        sum(chance.choice(after) - chance.choice(before) for before, after in chance.choices(drawn, k=len(pairs)))
+        / len(pairs)
+        for _ in range(resamples)
     ]
     return _simulated(means, fmean(fmean(mutant) - fmean(base) for base, mutant in pairs))
 
@@ -168,8 +171,13 @@ def _simulated(means: list[float], observed: float) -> Difference:
     return Difference(observed, tuple(means), (1 / len(means),) * len(means), len(means))
 
 
-def _resampled_mean(values: Sequence[float], chance: random.Random) -> float:
-    return values[0] if len(values) == 1 else fmean(chance.choices(values, k=len(values)))
+def _drawn_means(values: Sequence[float], chance: random.Random) -> list[float]:
+    """The means of all resamples of one task's trials, each equally likely; of some of them where there are many."""
+    if min(values) == max(values):
+        return [values[0]]
+    if len(values) ** len(values) <= _POOL:
+        return [fmean(drawn) for drawn in product(values, repeat=len(values))]
+    return [fmean(chance.choices(values, k=len(values))) for _ in range(_POOL)]
 
 
 def _first_above(points: zip[tuple[float, float]], tail: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Final
@@ -13,10 +13,10 @@ from pytest_killmatrix.analysis.bootstrap import Count, rate_difference
 from pytest_killmatrix.harness.dataplane import TrialRecord
 from pytest_killmatrix.harness.operators import APPROVALS, DROP_SKILL, dropped_skill
 from pytest_killmatrix.harness.planfile import PlannedMutant
-from pytest_killmatrix.harness.specs import Clause
 from pytest_killmatrix.harness.variants import AUTO
 from pytest_killmatrix.harness.verdicts import Trials, listed
 
+_Traces = Mapping[str, Sequence["_Steps"]]
 _TRIES: Final = 5  # candidates whose difference is looked at closely
 
 
@@ -29,10 +29,38 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True)
+class _Steps:
+    """A trace in short: the place of the first step of each skill and tool."""
+
+    skill: Mapping[str, int]
+    tool: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class _Candidate:
+    """A spec about skills or tools (``kind``): ``then`` only of ``before``."""
+
     form: str
-    data: Any
-    clause: Clause
+    kind: str
+    name: str
+    then: str | None = None
+
+    def holds(self, steps: _Steps) -> bool:
+        """As the spec itself would, only faster: there are many candidates."""
+        places: Mapping[str, int] = getattr(steps, self.kind)
+        if self.form == "eventually":
+            return self.name in places
+        if self.form == "never":
+            return self.name not in places
+        if self.then is None or self.then not in places:
+            return True
+        first = places.get(self.name)
+        return first is not None and first < places[self.then]
+
+    @property
+    def data(self) -> Any:
+        patterns = [{"skill": n} if self.kind == "skill" else {"tool": {"name": n}} for n in (self.name, self.then)]
+        return {"first": patterns[0], "then": patterns[1]} if self.form == "before" else patterns[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +78,9 @@ def suggest(mutant: PlannedMutant, base: Trials, other: Trials, less_in: Sequenc
     Where the traces tell nothing apart, a spec that needs a span which nobody records yet. ``less_in`` are tasks that
     were resolved less often without the component: there it is good for something.
     """
+    ours, theirs = _steps(base), _steps(other)
     found = sorted(
-        (measured for candidate in _candidates(base, other) if (measured := _measure(candidate, base, other))),
+        (measured for candidate in _candidates(ours, theirs) if (measured := _measure(candidate, ours, theirs))),
         key=lambda measured: measured.base - measured.mutant,
         reverse=True,
     )
@@ -60,55 +89,58 @@ def suggest(mutant: PlannedMutant, base: Trials, other: Trials, less_in: Sequenc
             note = f"holds in {measured.base:.0%} of the base's traces and in {measured.mutant:.0%} of the mutant's"
             if measured.base < 1:
                 note += "; what does not hold on the base cannot kill: make it hold, or give a lower --bound"
-            return Suggestion(_yaml(mutant, measured.candidate, measured.tasks), note)
+            return Suggestion(_yaml(mutant, measured.candidate.form, measured.candidate.data, measured.tasks), note)
     if mutant.operator == DROP_SKILL:
-        skill = dropped_skill(mutant.title)
-        candidate = _candidate("eventually", {"skill": skill})
+        form, data = "eventually", {"skill": dropped_skill(mutant.title)}
         record = "the skill of each step (trial.tool(..., skill=...)), and limit the spec to the tasks that need it"
     elif mutant.operator == APPROVALS:
-        candidate = _candidate("never", {"approval": AUTO})
+        form, data = "never", {"approval": AUTO}
         record = f"who approved a risky step (approval={AUTO!r})"
     else:
-        candidate = _candidate("eventually", {"instruction": mutant.component})
+        form, data = "eventually", {"instruction": mutant.component}
         record = f"where the agent does what it is for (trial.span(..., instruction={mutant.component!r}))"
     tasks = (
         f"; more tasks such as {listed(less_in)} would show it too" if less_in else "; if it is for nothing, it can go"
     )
-    return Suggestion(_yaml(mutant, candidate), f"the traces of base and mutant do not differ: record {record}{tasks}")
+    return Suggestion(_yaml(mutant, form, data), f"the traces of base and mutant do not differ: record {record}{tasks}")
 
 
-def _candidates(base: Trials, other: Trials) -> Iterator[_Candidate]:
+def _candidates(base: _Traces, other: _Traces) -> Iterator[_Candidate]:
     """Specs about the skills and tools of the traces: skills first, then tools, then their order."""
-    before, after = (_all(trials) for trials in (base, other))
-    for key, wrap in (("skill", False), ("tool", True)):
+    for kind in ("skill", "tool"):
         ours, theirs = (
-            sorted({name for record in records for span in record.spans if (name := getattr(span, key))})
-            for records in (before, after)
+            sorted({name for traces in side.values() for steps in traces for name in getattr(steps, kind)})
+            for side in (base, other)
         )
-        for name in ours:
-            yield _candidate("eventually", {"tool": {"name": name}} if wrap else {"skill": name})
-        for name in (name for name in theirs if name not in ours):
-            yield _candidate("never", {"tool": {"name": name}} if wrap else {"skill": name})
-    tools = sorted({span.tool for record in before for span in record.spans if span.tool})
-    for first in tools:
-        for then in tools:
-            if first != then:
-                yield _candidate("before", {"first": {"tool": {"name": first}}, "then": {"tool": {"name": then}}})
+        yield from (_Candidate("eventually", kind, name) for name in ours)
+        yield from (_Candidate("never", kind, name) for name in theirs if name not in ours)
+        if kind == "tool":
+            yield from (_Candidate("before", kind, one, two) for one in ours for two in ours if one != two)
 
 
-def _candidate(form: str, data: Any) -> _Candidate:
-    if form == "before":
-        return _Candidate(form, data, Clause(form, data["then"], data["first"]))
-    return _Candidate(form, data, Clause(form, data))
+def _steps(trials: Trials) -> _Traces:
+    return {
+        task: traces
+        for task, records in trials.items()
+        if (traces := [_Steps(_places(r, "skill"), _places(r, "tool")) for r in records if r.spans])
+    }
 
 
-def _measure(candidate: _Candidate, base: Trials, other: Trials) -> _Measured | None:
+def _places(record: TrialRecord, kind: str) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for place, span in enumerate(record.spans):
+        name = getattr(span, kind)
+        if name:
+            places.setdefault(name, place)
+    return places
+
+
+def _measure(candidate: _Candidate, base: _Traces, other: _Traces) -> _Measured | None:
     """How often a candidate holds; None where that is no less on the mutant.
 
     Over all tasks, or over some: what the base does in every trial of some tasks and in none of the others.
     """
-    before = {task: _satisfied(candidate, base[task]) for task in base if task in other and _traced(other[task])}
-    before = {task: count for task, count in before.items() if count.trials}
+    before = {task: _satisfied(candidate, base[task]) for task in base if task in other}
     tasks = [task for task, count in before.items() if count.successes]
     if candidate.form != "eventually" or any(before[task].successes < before[task].trials for task in tasks):
         tasks = list(before)
@@ -121,22 +153,13 @@ def _measure(candidate: _Candidate, base: Trials, other: Trials) -> _Measured | 
     return _Measured(candidate, () if len(tasks) == len(before) else tuple(tasks), tuple(pairs), *rates)
 
 
-def _satisfied(candidate: _Candidate, records: Sequence[TrialRecord]) -> Count:
-    traced = _traced(records)
-    return Count(sum(candidate.clause.holds(record.spans) for record in traced), len(traced))
+def _satisfied(candidate: _Candidate, traces: Sequence[_Steps]) -> Count:
+    return Count(sum(candidate.holds(steps) for steps in traces), len(traces))
 
 
-def _traced(records: Sequence[TrialRecord]) -> list[TrialRecord]:
-    return [record for record in records if record.spans]
-
-
-def _all(trials: Trials) -> list[TrialRecord]:
-    return [record for records in trials.values() for record in records]
-
-
-def _yaml(mutant: PlannedMutant, candidate: _Candidate, tasks: Sequence[str] = ()) -> str:
+def _yaml(mutant: PlannedMutant, form: str, data: Any, tasks: Sequence[str] = ()) -> str:
     spec: dict[str, Any] = {"name": f"keeps-{mutant.component}"}
     if tasks:
         spec["tasks"] = list(tasks)
-    spec[candidate.form] = candidate.data
+    spec[form] = data
     return yaml.safe_dump([spec], sort_keys=False, allow_unicode=True, default_flow_style=False).rstrip("\n")

@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from harness_samples import BASE, CONTROL, in_run_set, make_mutant, make_plan, make_trials, trace
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from pytest_killmatrix.harness.dataplane import TrialRecord
 from pytest_killmatrix.harness.planfile import Fate, Plan
 from pytest_killmatrix.harness.reading import HarnessError, parse_yaml
 from pytest_killmatrix.harness.report import headline, markdown
 from pytest_killmatrix.harness.score import score_run
-from pytest_killmatrix.harness.specs import Clause, Spec
+from pytest_killmatrix.harness.specs import Clause, Spec, read_specs
+from pytest_killmatrix.harness.suggest import _candidates, _steps
 from pytest_killmatrix.harness.verdicts import Rules
 from pytest_killmatrix.store.harness import HarnessMutant, HarnessRun
 
@@ -338,6 +342,26 @@ def test_a_suggested_spec_would_have_killed_the_mutant(tmp_path: Path) -> None:
         tmp_path / "b", DID, DID_NOT, [Spec("s", (Clause("eventually", {"tool": {"name": "run_tests"}}),))]
     )
     assert verdict(again).verdict == "killed"
+
+
+steps = st.lists(
+    st.fixed_dictionaries({}, optional={"tool": st.sampled_from("abc"), "skill": st.sampled_from("xy")}), max_size=5
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(ours=st.lists(steps, max_size=3), theirs=st.lists(steps, max_size=3))
+def test_a_candidate_holds_where_the_spec_that_it_becomes_does(tmp_path: Path, ours: Any, theirs: Any) -> None:
+    plan = make_plan([ONE])
+    record = make_trials(plan, "base", "+")[0]
+    sides = [_steps({"task": [replace(record, spans=trace(*of)) for of in side]}) for side in (ours, theirs)]
+    for candidate in _candidates(*sides):
+        path = tmp_path / "spec.yaml"
+        path.write_text(yaml.safe_dump([{"name": "s", candidate.form: candidate.data}]), encoding="utf-8")
+        (spec,) = read_specs(path)
+        for spans in (trace(*of) for of in (*ours, *theirs)):
+            for digest in _steps({"task": [replace(record, spans=spans)]}).get("task", ()):
+                assert candidate.holds(digest) == spec.holds(spans)
 
 
 def test_an_order_that_was_lost_is_suggested(tmp_path: Path) -> None:
