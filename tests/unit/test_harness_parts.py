@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from harness_samples import BASE, make_plan, make_trials, trace
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_killmatrix.harness.dataplane import Outcome
@@ -22,6 +22,7 @@ from pytest_killmatrix.harness.reading import HarnessError
 from pytest_killmatrix.harness.spans import normal_span, read_spans, total
 from pytest_killmatrix.harness.specs import Spec, matches, named_skills, read_specs
 
+relaxed = settings(deadline=None)  # no test is about time
 MARKDOWN = """\
 ---
 name: x
@@ -60,6 +61,7 @@ def test_sections_hold_those_below_them() -> None:
     ]  # fmt: skip
 
 
+@relaxed
 @given(st.text(alphabet="# a\n-=`~", max_size=40))
 def test_each_block_is_dropped_and_nothing_else(text: str) -> None:
     lines = text.splitlines(keepends=True)
@@ -86,6 +88,7 @@ def without(content: Any, path: tuple[str | int, ...]) -> Any:
     return copy
 
 
+@relaxed
 @given(content=data, flow=st.booleans())
 def test_what_is_left_of_yaml_is_the_data_less_one_thing(content: Any, flow: bool) -> None:
     text = yaml.safe_dump(content, default_flow_style=flow)

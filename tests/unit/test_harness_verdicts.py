@@ -349,7 +349,7 @@ steps = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ours=st.lists(steps, max_size=3), theirs=st.lists(steps, max_size=3))
 def test_a_candidate_holds_where_the_spec_that_it_becomes_does(tmp_path: Path, ours: Any, theirs: Any) -> None:
     plan = make_plan([ONE])

@@ -16,6 +16,7 @@ from pytest_killmatrix.analysis.candidates import best, candidates, is_mutant
 from pytest_killmatrix.analysis.power import detectable_difference, false_kill_rate, smallest_change
 from pytest_killmatrix.analysis.trials import holm, holm_levels, pass_k, wilson
 
+relaxed = settings(deadline=None)  # no test is about time
 counts = st.integers(1, 3).flatmap(lambda n: st.builds(Count, st.integers(0, n), st.just(n)))
 few = st.integers(1, 2).flatmap(lambda n: st.builds(Count, st.integers(0, n), st.just(n)))
 pairs = st.lists(st.tuples(counts, counts), min_size=1, max_size=3)
@@ -38,6 +39,7 @@ def test_pass_k(given_counts: list[Count], k: int, expected: float | None) -> No
     assert pass_k(given_counts, k) == (None if expected is None else pytest.approx(expected))
 
 
+@relaxed
 @given(n=st.integers(1, 8), k=st.integers(1, 8), p=st.floats(0, 1))
 def test_pass_k_is_unbiased_where_the_power_of_the_rate_is_not(n: int, k: int, p: float) -> None:
     k = min(k, n)
@@ -63,6 +65,7 @@ def test_wilson_as_published(successes: int, trials: int, low: float, high: floa
     assert wilson(successes, trials) == pytest.approx((low, high), abs=5e-5)
 
 
+@relaxed
 @given(trials=st.integers(1, 60), share=st.floats(0, 1), level=st.sampled_from([0.8, 0.95, 0.99]))
 def test_wilson_is_scipys(trials: int, share: float, level: float) -> None:
     successes = round(share * trials)
@@ -92,6 +95,7 @@ def holm_rejects(ps: list[float], alpha: float) -> list[bool]:
     return rejected
 
 
+@relaxed
 @given(ps=shares)
 def test_holm_and_its_levels_reject_what_the_procedure_rejects(ps: list[float]) -> None:
     expected = holm_rejects(ps, 0.05)
@@ -177,6 +181,7 @@ def test_what_is_too_big_to_be_exact_is_simulated_with_a_seed() -> None:
     assert fmean(simulated.values) == pytest.approx(simulated.observed, abs=0.01)
 
 
+@relaxed
 @given(given_pairs=pairs, level=st.sampled_from([0.8, 0.95, 0.99]))
 def test_an_interval_excludes_zero_exactly_where_p_is_small_enough(
     given_pairs: list[tuple[Count, Count]], level: float
@@ -189,6 +194,7 @@ def test_an_interval_excludes_zero_exactly_where_p_is_small_enough(
     assert interval.high >= found.observed - 1e-9
 
 
+@relaxed
 @given(given_pairs=pairs)
 def test_changing_sides_changes_the_sign(given_pairs: list[tuple[Count, Count]]) -> None:
     one, other = rate_difference(given_pairs), rate_difference([(m, b) for b, m in given_pairs])
@@ -249,6 +255,7 @@ def test_the_detectable_difference_is_the_formula_for_two_proportions() -> None:
 names = st.sampled_from(["base", "careful", "mutant-drop-skill-pdf", "Mutant-noop-control", "mutant-", "mutants"])
 
 
+@relaxed
 @given(rates=st.dictionaries(names, st.floats(0, 1)))
 def test_no_mutant_is_ever_the_best_variant(rates: dict[str, float]) -> None:
     found = best(rates)
