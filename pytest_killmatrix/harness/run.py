@@ -23,8 +23,6 @@ from pytest_killmatrix.harness.suite import check_name, selection_fingerprint
 from pytest_killmatrix.sandbox import disposal
 
 MAX_USD: Final = 40.0
-DATA: Final = "harness-data"
-MOST_WORKERS: Final = 256
 _ATTEMPTS: Final = 2
 _POLL: Final = 0.02
 _PREFIX: Final = "killmatrix-harness-"

@@ -52,16 +52,37 @@ class Span:
 
 
 def normal_span(data: Mapping[str, Any]) -> Span:
-    """A span as somebody wrote it: attributes apart or beside the name, by short or full names."""
-    raw = data.get("attributes")
+    """A span as somebody wrote it: attributes apart or beside the name, by short or full names.
+
+    They may be a list of keys and values, as in OpenTelemetry's own JSON, and what concerns the tool a mapping in it.
+    """
     beside = {key: value for key, value in data.items() if key not in ("name", "attributes")}
-    found = {**beside, **(raw if isinstance(raw, Mapping) else {})}
+    found = {**beside, **_as_mapping(data.get("attributes"))}
+    tool = found.get("tool")
+    if isinstance(tool, Mapping):
+        del found["tool"]
+        called = {"name": TOOL, "skill": SKILL, "arguments": NAMES["arguments"], "result": NAMES["result"]}
+        found |= {called.get(key, f"gen_ai.tool.{key}"): value for key, value in tool.items()}
     attributes = {NAMES.get(key, key): value for key, value in found.items() if value is not None}
     arguments = attributes.get(NAMES["arguments"])
     if isinstance(arguments, str):
         with contextlib.suppress(ValueError, RecursionError):
             attributes[NAMES["arguments"]] = json.loads(arguments)
     return Span(str(data.get("name") or attributes.get(TOOL) or ""), attributes)
+
+
+def _as_mapping(raw: Any) -> Mapping[str, Any]:
+    if isinstance(raw, Mapping):
+        return raw
+    found: dict[str, Any] = {}
+    for entry in raw if isinstance(raw, list) else ():
+        if isinstance(entry, Mapping) and isinstance(entry.get("key"), str):
+            value = entry.get("value")
+            if isinstance(value, Mapping) and len(value) == 1:  # {"stringValue": "x"}
+                ((kind, value),) = value.items()
+                value = int(value) if kind == "intValue" and str(value).lstrip("-").isdigit() else value
+            found[entry["key"]] = value
+    return found
 
 
 def read_spans(path: Path) -> tuple[tuple[Span, ...], int]:

@@ -71,8 +71,8 @@ def _key_matches(span: Span, key: str, wanted: Any) -> bool:
     if key == "tool":
         if not isinstance(wanted, Mapping):
             return _value_matches(span.tool, wanted)
-        called = span.tool is not None or span.attributes.get(OPERATION) == "execute_tool"
-        return called and all(_tool_key_matches(span, inner, value) for inner, value in wanted.items())
+        called = span.tool or span.skill or span.attributes.get(OPERATION) == "execute_tool"
+        return bool(called) and all(_tool_key_matches(span, inner, value) for inner, value in wanted.items())
     if key == "name":
         return _value_matches(span.name, wanted)
     return _attribute_matches(span.attributes, NAMES.get(key, key), wanted)

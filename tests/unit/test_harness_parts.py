@@ -209,8 +209,26 @@ def test_patterns(pattern: dict[str, Any], expected: bool) -> None:
 
 
 def test_a_step_that_is_no_call_of_a_tool_matches_no_tool() -> None:
-    assert not matches(normal_span({"skill": "versions"}), {"tool": {"skill": "versions"}})
-    assert matches(normal_span({"skill": "versions", "operation": "execute_tool"}), {"tool": {"skill": "versions"}})
+    assert not matches(normal_span({"model": "x"}), {"tool": {"name": None}})
+    for call in ({"skill": "x"}, {"operation": "execute_tool"}):
+        assert matches(normal_span(call), {"tool": {"name": None}})
+    assert matches(normal_span({"skill": "versions"}), {"tool": {"skill": "versions"}})
+
+
+@pytest.mark.parametrize("span", [
+    {"tool": {"name": "ls", "skill": "files", "arguments": {"n": 5}}},
+    {"attributes": {"tool": {"name": "ls"}, "skill": "files", "arguments": '{"n": 5}'}},
+    {"attributes": [{"key": "gen_ai.tool.name", "value": {"stringValue": "ls"}}, {"key": "skill", "value": "files"},
+                    {"key": "gen_ai.tool.call.arguments", "value": {"stringValue": '{"n": 5}'}}, "odd", {"key": 1}]},
+])  # fmt: skip
+def test_spans_are_understood_as_others_write_them(span: dict[str, Any]) -> None:
+    found = normal_span(span)
+    assert (found.tool, found.skill, found.attributes["gen_ai.tool.call.arguments"]) == ("ls", "files", {"n": 5})
+
+
+def test_whole_numbers_of_opentelemetry_are_numbers() -> None:
+    data = {"attributes": [{"key": "gen_ai.usage.input_tokens", "value": {"intValue": "12"}}]}
+    assert total([normal_span(data)], "gen_ai.usage.input_tokens") == 12
 
 
 def specs(folder: Path, text: str) -> list[Spec]:
