@@ -12,6 +12,8 @@ from pytest_killmatrix import options
 from pytest_killmatrix.surroundings import Surroundings
 
 if TYPE_CHECKING:
+    from pytest_killmatrix.harness.fixtures import Trial
+    from pytest_killmatrix.harness.variants import Variant
     from pytest_killmatrix.session import KillMatrix
 
 
@@ -59,6 +61,22 @@ def pytest_configure(config: pytest.Config) -> None:
         from pytest_killmatrix.session import KillMatrix
 
         config.pluginmanager.register(Hooks(KillMatrix(config)), "killmatrix-session")
+
+
+@pytest.fixture(scope="session")
+def harness_variant() -> Variant:
+    """The variant of an agent harness that is under test, for graders of ``killmatrix harness run``."""
+    from pytest_killmatrix.harness.fixtures import current_variant
+
+    return current_variant()
+
+
+@pytest.fixture(scope="session")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    """The trial of an agent harness that this is: records its cost, tokens and steps."""
+    from pytest_killmatrix.harness.fixtures import current_trial
+
+    return current_trial(tmp_path_factory)
 
 
 class Hooks:

@@ -8,15 +8,17 @@ from __future__ import annotations
 import sqlite3
 
 from pytest_killmatrix.model import Isolation, Outcome, Phase
+from pytest_killmatrix.store.harness_schema import HARNESS
 
 APPLICATION_ID = 0x4B4D5458
 """``PRAGMA application_id``: "KMTX" in ASCII, so that another program's database is never taken for ours."""
 
-VERSION = 2
+VERSION = 3
 """``PRAGMA user_version``. History:
 
 1. first version (0.1.0)
 2. ``runs.delta``
+3. harness runs, in tables of their own
 """
 
 # Cells store small integers: 0 and 1 cost SQLite no payload at all. Never renumber; append only, with a migration
@@ -196,7 +198,7 @@ TABLES = (RUNS, TESTS, MUTANTS, REACH, CELLS, DETAILS, STRINGS, CODES, WRITER, M
 
 BASELINE = ("ALTER TABLE runs ADD COLUMN delta TEXT /* JSON object: what the new suite gained on the old one */",)
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = ((*TABLES, *_code_rows()), BASELINE)
+MIGRATIONS: tuple[tuple[str, ...], ...] = ((*TABLES, *_code_rows()), BASELINE, HARNESS)
 """``MIGRATIONS[n]`` takes a file from version n to n + 1. Add to the end; never change one that was released."""
 
 
@@ -220,15 +222,16 @@ def markdown() -> str:
         "read; open it read-only. For queries by hand start with the view `matrix`.",
         "",
     ]
-    for ddl in TABLES:
+    for ddl in (*TABLES, *HARNESS):
         name = ddl.split(None, 3)[2]
         lines += [f"## {name}", "", "```sql", ddl + ";", "```", ""]
     lines += ["## Codes", "", "| kind | code | name |", "|---|---|---|"]
     for row in _code_rows():
         kind, code, name = row.partition("(")[2].rstrip(")").replace("'", "").split(", ")
         lines.append(f"| {kind} | {code} | {name} |")
-    lines += ["", "## Added since the first version", "", "```sql", *(f"{ddl};" for ddl in BASELINE), "```"]
+    lines += ["", "## Added to the tables of the first version", "", "```sql", *(f"{ddl};" for ddl in BASELINE), "```"]
     lines += ["", "## History", "", "1. first version (0.1.0)", "2. `runs.delta`"]
+    lines += ["3. harness runs, in tables of their own"]
     return "\n".join(lines)
 
 

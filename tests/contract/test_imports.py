@@ -48,6 +48,31 @@ def test_a_plain_run_loads_nothing_heavy(tmp_path: Path) -> None:
     assert {name.removeprefix(OURS) for name in ours} <= {"plugin", "options", "hookspecs", "model", "surroundings"}
 
 
+@pytest.mark.parametrize("name", ["analysis.bootstrap", "analysis.candidates", "analysis.power", "analysis.trials"])
+def test_statistics_are_pure(name: str) -> None:
+    modules = loaded_by(f"import {OURS}{name}")
+    assert heavy(modules) == set()
+    ours = {module.removeprefix(OURS) for module in modules if module.startswith(OURS)}
+    assert {module for module in ours if not module.startswith("analysis")} <= {"model"}
+
+
+@pytest.mark.parametrize("name", ["harness.fixtures", "harness.inside", "harness.spans", "harness.variants"])
+def test_what_graders_load_is_light(name: str) -> None:
+    assert heavy(loaded_by(f"import pytest, {OURS}{name}")) == set()
+
+
+def test_the_command_loads_nothing_heavy_until_it_is_asked() -> None:
+    modules = loaded_by(f"import {OURS}cli, {OURS}commands.harness")
+    assert heavy(modules) == set()
+    assert not any(module.startswith(f"{OURS}harness") for module in modules)
+
+
+def test_harness_mutation_needs_no_operators_of_code_and_no_coverage() -> None:
+    modules = loaded_by(f"import {OURS}harness.plan, {OURS}harness.run, {OURS}harness.score, {OURS}harness.report")
+    assert heavy(modules) == {"sqlite3", "yaml"}
+    assert not any(module.startswith((f"{OURS}operators", f"{OURS}child", f"{OURS}clean")) for module in modules)
+
+
 @pytest.mark.parametrize("name", CHILD_SIDE)
 def test_the_child_side_is_light(name: str) -> None:
     assert heavy(loaded_by(f"import pytest, {OURS}{name}")) == set()
