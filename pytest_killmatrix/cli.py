@@ -12,8 +12,27 @@ from typing import Final
 from pytest_killmatrix.commands import CommandError
 
 #: name and what the overview says of it; the module in ``commands`` has the same name
-COMMANDS: Final[dict[str, str]] = {}
+COMMANDS: Final[dict[str, str]] = {
+    "report": "the summary of a run: scores, survivors, what to do next",
+    "show": "one mutant: its diff, every cell, why it survived, what would kill it",
+    "test": "one test: what it kills, and what only it kills",
+    "redundant": "tests that add nothing, and a smallest suite that keeps the kills",
+    "runs": "the runs in the sidecar",
+    "export": "write a run as JSON, CSV, HTML, Markdown or mutation-testing-elements JSON",
+    "sql": "one query, read only",
+}
 _USAGE: Final = 4
+_QUESTIONS: Final = """\
+Begin with one of these:
+  killmatrix report                       what survived, and what to do next
+  killmatrix show src/shop/pricing.py:39  which tests killed this mutant; why did it survive?
+  killmatrix test test_quote_prints       what does this test kill, and what only it?
+  killmatrix redundant                    which tests can go?
+  killmatrix export --format html -o killmatrix.html
+
+A mutant is named by its key, the ten digits at the end of that, its PATH:LINE, or any part that names only one; a test
+by its node id, or the end of that. `killmatrix COMMAND --help` says more.
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,7 +60,13 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser(asked: str | None) -> argparse.ArgumentParser:
     """The parser, with the arguments of the command that was asked for: the others stay unloaded."""
-    parser = _Parser(prog="killmatrix", description="Read what `pytest --kill-matrix` found out.", allow_abbrev=False)
+    parser = _Parser(
+        prog="killmatrix",
+        description="Read what `pytest --kill-matrix` found out.",
+        epilog=_QUESTIONS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     for name, summary in COMMANDS.items():
         command = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)

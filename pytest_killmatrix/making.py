@@ -17,6 +17,7 @@ from pytest_killmatrix.child.scratch import holder_of
 from pytest_killmatrix.clean.runs import CleanRuns
 from pytest_killmatrix.controls import NOT_EXERCISED, OK, Controls
 from pytest_killmatrix.executor.base import Executor
+from pytest_killmatrix.explaining import keep_texts
 from pytest_killmatrix.generate import FileError, FileMutants, GenerationError, Spec, generate
 from pytest_killmatrix.matrix import Done, Matrix, Subjects
 from pytest_killmatrix.model import Build, Mutant, Replacement, RunInfo, Status
@@ -231,6 +232,7 @@ class Maker:
             self.info.id = sidecar.info_of(run).id
             if self.finished:
                 self.info.notes.append(f"resumed: {len(self.finished):,} mutants were judged before the interruption")
+        keep_texts(sidecar, run, self.prepared.targets.files, self.hashes)
         for planned in self.plan:
             if planned.status is not None:
                 sidecar.add_reach(run, planned.mutant, planned.reached_by)

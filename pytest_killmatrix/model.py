@@ -8,6 +8,11 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+SIDECAR_NAME = ".killmatrix.sqlite"
+"""The sidecar's usual name, in the project's root directory."""
 
 
 class Outcome(str, enum.Enum):
@@ -200,6 +205,38 @@ class Cell:
     reason: str | None = None
     flags: tuple[str, ...] = ()
     suite: str = "new"
+
+
+class CauseKind(str, enum.Enum):
+    """Why a mutant survived, in the words of reach, infect, propagate, reveal."""
+
+    NOT_INFECTED = "not_infected"
+    NOT_NOTICED = "not_noticed"
+    MESSAGE = "message"
+    DEFAULT = "default"
+
+
+class Sample(NamedTuple):
+    """One evaluation of a mutated expression: the operands, its value, and what the mutant makes of them, as text."""
+
+    operands: str
+    value: str
+    mutated: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a mutant survived, as far as it can be told.
+
+    ``tests`` evaluated the original expression while it was watched; in ``infected`` of them the mutant's value differs
+    at least once. ``differs`` says for which operands the two differ, where that is known.
+    """
+
+    kind: CauseKind
+    tests: int = 0
+    infected: int = 0
+    differs: str | None = None
+    samples: tuple[Sample, ...] = ()
 
 
 @dataclass(slots=True)

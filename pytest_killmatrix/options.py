@@ -10,7 +10,9 @@ from typing import Any, Final
 
 import pytest
 
-DEFAULT_SIDECAR: Final = ".killmatrix.sqlite"
+from pytest_killmatrix.model import SIDECAR_NAME
+
+DEFAULT_SIDECAR: Final = SIDECAR_NAME
 AUTO: Final = "auto"  # values of --kill-matrix-executor
 FORK: Final = "fork"
 SUBPROCESS: Final = "subprocess"

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from pytest_killmatrix import __version__
 from pytest_killmatrix.analysis.score import Ratio, Score
-from pytest_killmatrix.model import Cell, RunInfo, Test
+from pytest_killmatrix.model import Cause, Cell, RunInfo, Test
 from pytest_killmatrix.report.errors import ReportError, file_problem
+from pytest_killmatrix.report.why import why_object
 from pytest_killmatrix.store.reader import MutantRow, Reader
 
 SCHEMA_VERSION = 1
@@ -48,7 +49,8 @@ def json_chunks(reader: Reader) -> Iterator[str]:
     yield f'"tool": {_dump({"name": "pytest-killmatrix", "version": __version__})},\n'
     yield f'"run": {_dump(run_object(reader.info))},\n'
     yield from _list("tests", (test_object(test) for test in tests))
-    yield from _list("mutants", (mutant_object(row, names) for row in reader.mutants()))
+    causes = reader.causes()
+    yield from _list("mutants", (mutant_object(row, names, causes.get(row.index)) for row in reader.mutants()))
     yield f'"score": {_dump(score_object(reader.score()))},\n'
     yield '"delta": null\n}\n'
 
@@ -92,7 +94,7 @@ def test_object(test: Test) -> dict[str, object]:
     }
 
 
-def mutant_object(row: MutantRow, names: list[str]) -> dict[str, object]:
+def mutant_object(row: MutantRow, names: list[str], cause: Cause | None = None) -> dict[str, object]:
     mutant = row.mutant
     killers = (names[cell.test] for cell in row.cells if cell.outcome.kills and cell.suite == JUDGING_SUITE)
     return {
@@ -111,6 +113,7 @@ def mutant_object(row: MutantRow, names: list[str]) -> dict[str, object]:
         "duplicate_of": mutant.duplicate_of,
         "status": row.status.value,
         "reason": row.reason,
+        "why": why_object(cause),
         "reached_by": _unique(names[test] for test in row.reached_by),
         "killed_by": _unique(killers),
         "cells": [cell_object(cell, names) for cell in row.cells],

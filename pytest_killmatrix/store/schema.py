@@ -12,10 +12,11 @@ from pytest_killmatrix.model import Isolation, Outcome, Phase
 APPLICATION_ID = 0x4B4D5458
 """``PRAGMA application_id``: "KMTX" in ASCII, so that another program's database is never taken for ours."""
 
-VERSION = 1
+VERSION = 2
 """``PRAGMA user_version``. History:
 
 1. first version (0.1.0)
+2. the text of the mutated files, and why mutants survived
 """
 
 # Cells store small integers: 0 and 1 cost SQLite no payload at all. Never renumber; append only, with a migration
@@ -177,6 +178,33 @@ LEFT JOIN strings a ON a.id = d.raised_at
 LEFT JOIN strings r ON r.id = d.reason"""
 
 
+FILES = """\
+CREATE TABLE files (                -- what was mutated, as it was then
+    run INTEGER NOT NULL,
+    path TEXT NOT NULL,             -- relative to rootdir, POSIX
+    sha256 TEXT NOT NULL,           -- of the file's bytes: texts.sha256
+    PRIMARY KEY (run, path)
+) WITHOUT ROWID"""
+
+TEXTS = """\
+CREATE TABLE texts (                -- decoded text of files, each once however many runs mutated it
+    sha256 TEXT PRIMARY KEY,
+    text TEXT NOT NULL
+)"""
+
+CAUSES = """\
+CREATE TABLE causes (               -- why a mutant survived, where that can be told
+    run INTEGER NOT NULL,
+    mutant INTEGER NOT NULL,
+    kind TEXT NOT NULL,             -- not_infected, not_noticed, message or default
+    tests INTEGER NOT NULL,         -- that evaluated the original expression while it was watched
+    infected INTEGER NOT NULL,      -- of these, in how many the mutant's value differs at least once
+    differs TEXT,                   -- in words: for which operands the two differ, if that is known
+    samples TEXT NOT NULL,          -- JSON list of objects: operands, value and mutant's value as text
+    PRIMARY KEY (run, mutant)
+) WITHOUT ROWID"""
+
+
 def _code_rows() -> tuple[str, ...]:
     kinds: dict[str, tuple[str, ...]] = {
         "outcome": tuple(o.value for o in OUTCOMES),
@@ -193,7 +221,9 @@ def _code_rows() -> tuple[str, ...]:
 
 TABLES = (RUNS, TESTS, MUTANTS, REACH, CELLS, DETAILS, STRINGS, CODES, WRITER, MATRIX)
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = ((*TABLES, *_code_rows()),)
+READING = (FILES, TEXTS, CAUSES)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = ((*TABLES, *_code_rows()), READING)
 """``MIGRATIONS[n]`` takes a file from version n to n + 1. Add to the end; never change one that was released."""
 
 
@@ -217,7 +247,7 @@ def markdown() -> str:
         "read; open it read-only. For queries by hand start with the view `matrix`.",
         "",
     ]
-    for ddl in TABLES:
+    for ddl in (*TABLES, *READING):
         name = ddl.split(None, 3)[2]
         lines += [f"## {name}", "", "```sql", ddl + ";", "```", ""]
     lines += ["## Codes", "", "| kind | code | name |", "|---|---|---|"]
@@ -225,6 +255,7 @@ def markdown() -> str:
         kind, code, name = row.partition("(")[2].rstrip(")").replace("'", "").split(", ")
         lines.append(f"| {kind} | {code} | {name} |")
     lines += ["", "## History", "", "1. first version (0.1.0)"]
+    lines += ["2. the text of the mutated files, and why mutants survived"]
     return "\n".join(lines)
 
 

@@ -1,0 +1,21 @@
+"""What a run keeps for whoever reads it later: the text of the mutated files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from pytest_killmatrix.source import SourceError, SourceFile
+from pytest_killmatrix.store.writer import Sidecar
+
+
+def keep_texts(sidecar: Sidecar, run: int, files: Mapping[str, Path], hashes: Mapping[str, str]) -> None:
+    """Store the text of every mutated file, where it is still the one that the mutants were made from."""
+    for name, sha256 in hashes.items():
+        try:
+            data = files[name].read_bytes()
+            if hashlib.sha256(data).hexdigest() == sha256:
+                sidecar.add_file(run, name, sha256, SourceFile(name, data).text)
+        except (OSError, SourceError):
+            continue  # the run itself says what is wrong with it
