@@ -58,9 +58,7 @@ def _object(found: Redundancy, tests: Sequence[Test], keys: Sequence[str]) -> di
         "reference_set": "the mutants of this run and no others",
         "judges": len(found.judges),
         "idle": names(found.idle),
-        "subsumed": [
-            {"test": tests[test].nodeid, "by": tests[other].nodeid} for test, other in found.subsumed.items()
-        ],
+        "subsumed": [{"test": tests[test].nodeid, "by": tests[other].nodeid} for test, other in found.subsumed.items()],
         "needless": names(found.needless),
         "smallest": {"by_count": cover(found.by_count), "by_time": cover(found.by_time)},
         "alike": [[keys[mutant] for mutant in group] for group in found.alike],

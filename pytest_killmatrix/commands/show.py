@@ -6,19 +6,20 @@ import argparse
 from collections.abc import Iterator, Sequence
 
 from pytest_killmatrix.commands.common import add_output, add_sidecar, output, print_json, reading
-from pytest_killmatrix.model import Cause, Cell, Test
-from pytest_killmatrix.reading.find import find_mutant
+from pytest_killmatrix.model import Cause, Cell, Status, Test
+from pytest_killmatrix.reading.find import Named, find_mutants
 from pytest_killmatrix.report.colour import Output
 from pytest_killmatrix.report.json import mutant_object
 from pytest_killmatrix.report.listing import Line
 from pytest_killmatrix.report.source_diff import diff_lines
 from pytest_killmatrix.report.text import cells as columns
-from pytest_killmatrix.report.text import count, fit, plain, printable
+from pytest_killmatrix.report.text import count, fit, flow, one_line_diff, plain, printable
 from pytest_killmatrix.report.why import TITLES, need, reason, samples
 from pytest_killmatrix.store.reader import MutantRow, Reader
 
 _KILLERS = 20
 _OTHERS = 20
+_CHOICE = 40
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,15 +35,35 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     with reading(arguments) as reader:
-        row = reader.mutant(find_mutant(reader, arguments.mutant))
-        tests = reader.tests()
-        cause = reader.causes().get(row.index)
+        found = find_mutants(reader, arguments.mutant)
+        tests, causes = reader.tests(), reader.causes()
         if arguments.json:
-            print_json(mutant_object(row, [test.nodeid for test in tests], cause))
+            names = [test.nodeid for test in tests]
+            objects = [mutant_object(reader.mutant(one.number), names, causes.get(one.number)) for one in found]
+            print_json(objects[0] if len(objects) == 1 else objects)
             return 0
         screen = output(arguments)
-        screen.write(_page(reader, row, tests, cause, screen, None if arguments.verbose else 1))
+        if len(found) > 1:
+            screen.write(_choice(reader, arguments.mutant, found, screen))
+        else:
+            row = reader.mutant(found[0].number)
+            screen.write(_page(reader, row, tests, causes.get(row.index), screen, None if arguments.verbose else 1))
     return 0
+
+
+def _choice(reader: Reader, word: str, found: Sequence[Named], screen: Output) -> Iterator[Line]:
+    """The mutants that a word may mean, a line each."""
+    yield f"{plain(word, ascii=screen.ascii)} names {len(found):,} mutants; show one by its ten digits", {"bold": True}
+    dots = "..." if screen.ascii else "…"
+    for one in found[:_CHOICE]:
+        row = reader.mutant(one.number)
+        left = f"  {one.key.rpartition('::')[2]}  {row.status.value:12} "
+        place = fit(f"{plain(one.path, ascii=screen.ascii)}:{one.line}", screen.width // 3, dots)
+        room = max(screen.width - columns(left) - columns(place) - 2, 10)
+        diff = one_line_diff(row.mutant.original, row.mutant.replacement, room, ascii=screen.ascii)
+        yield f"{left}{place}  {diff}", {"red": row.status is Status.SURVIVED}
+    if len(found) > _CHOICE:
+        yield f"  {dots} {len(found) - _CHOICE:,} more", {"light": True}
 
 
 def _page(
@@ -85,8 +106,6 @@ def _page(
 
 
 def _wrapped(first: str, text: str, width: int) -> Iterator[Line]:
-    from pytest_killmatrix.report.text import flow
-
     for line in flow(text.split(" "), width, first=first, separator=" "):
         yield line, {"bold": True}
 
@@ -128,6 +147,11 @@ def _cell(cell: Cell, test: Test, screen: Output, dots: str) -> Iterator[Line]:
     room = screen.width - columns(right) - 2
     yield f"{fit(head, room, dots)}  {right}", {"red": cell.outcome.kills}
     if cell.exception or cell.message or cell.raised_at or cell.reason:
-        parts = [cell.exception or "", cell.message or "", f"at {cell.raised_at}" if cell.raised_at else "", cell.reason or ""]
+        parts = [
+            cell.exception or "",
+            cell.message or "",
+            f"at {cell.raised_at}" if cell.raised_at else "",
+            cell.reason or "",
+        ]
         text = " · ".join(part for part in parts if part) if not screen.ascii else ", ".join(filter(None, parts))
         yield fit(f"             {plain(text, ascii=screen.ascii)}", screen.width, dots), {"light": True}

@@ -72,9 +72,7 @@ def _print(form: str, names: Sequence[str], rows: sqlite3.Cursor) -> None:
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    widths = [
-        min(_WIDEST, max(cells(value) for value in column)) for column in zip(names, *rows, strict=True)
-    ]
+    widths = [min(_WIDEST, max(cells(value) for value in column)) for column in zip(names, *rows, strict=True)]
     for line in (names, ["-" * width for width in widths], *rows):
         print("  ".join(pad(value, width) for value, width in zip(line, widths, strict=True)).rstrip())
 

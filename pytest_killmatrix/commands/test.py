@@ -85,7 +85,13 @@ def _read(reader: Reader, index: int, test: Test) -> Page:
         index,
         int("new" not in test.suite),
     )
-    return Page(test, [Met(*row[:6], OUTCOMES[row[6]], bool(row[7])) for row in rows])
+    return Page(
+        test,
+        [
+            Met(key, path, line, operator, original, replacement, OUTCOMES[outcome], bool(only))
+            for key, path, line, operator, original, replacement, outcome, only in rows
+        ],
+    )
 
 
 def _object(page: Page) -> dict[str, object]:

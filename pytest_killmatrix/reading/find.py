@@ -25,7 +25,7 @@ class NotFoundError(Exception):
 class Named(NamedTuple):
     """A mutant by its number in the run, its key and its place."""
 
-    index: int
+    number: int
     key: str
     path: str
     line: int
@@ -44,14 +44,13 @@ def find_sidecar(given: str | None, start: Path | None = None) -> Path:
     )
 
 
-def find_mutant(reader: Reader, word: str) -> int:
-    """The number of the one mutant that ``word`` names.
+def find_mutants(reader: Reader, word: str) -> list[Named]:
+    """The mutants that ``word`` names, one at least.
 
     That is a key, the end of one (its ten hexadecimal digits will do), ``path:line``, a glob on the key, or a part of it.
     """
-    named = [Named(*row) for row in reader.query(
-        'SELECT mutant, key, path, line FROM mutants WHERE run = ? ORDER BY mutant', reader.run
-    )]  # fmt: skip
+    rows = reader.query("SELECT mutant, key, path, line FROM mutants WHERE run = ? ORDER BY mutant", reader.run)
+    named = [Named(*row) for row in rows]
     place = _PLACE.fullmatch(word)
     tests: tuple[Callable[[Named], bool], ...] = (
         lambda mutant: mutant.key == word,
@@ -65,11 +64,8 @@ def find_mutant(reader: Reader, word: str) -> int:
         lambda mutant: word in mutant.key,
     )
     for matches in tests:
-        found = [mutant for mutant in named if matches(mutant)]
-        if len(found) == 1:
-            return found[0].index
-        if found:
-            raise NotFoundError(_several("mutants", word, [mutant.key for mutant in found]))
+        if found := [mutant for mutant in named if matches(mutant)]:
+            return found
     raise NotFoundError(_none("mutant", word, [mutant.key for mutant in named], lambda key: key.rpartition("::")[2]))
 
 
@@ -93,9 +89,7 @@ def find_test(reader: Reader, word: str) -> list[int]:
             return [index for index, _ in found]
         if found:
             raise NotFoundError(_several("tests", word, list(dict.fromkeys(nodeid for _, nodeid in found))))
-    raise NotFoundError(
-        _none("test", word, [nodeid for _, nodeid in named], lambda nodeid: nodeid.rpartition("::")[2])
-    )
+    raise NotFoundError(_none("test", word, [nodeid for _, nodeid in named], lambda nodeid: nodeid.rpartition("::")[2]))
 
 
 def near(word: str, names: Iterable[str], short: Callable[[str], str]) -> list[str]:

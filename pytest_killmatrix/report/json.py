@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pytest_killmatrix import __version__
 from pytest_killmatrix.analysis.score import Ratio, Score
 from pytest_killmatrix.model import Cause, Cell, RunInfo, Test
-from pytest_killmatrix.report.errors import ReportError, file_problem
+from pytest_killmatrix.report.files import FORMATS, write_report
 from pytest_killmatrix.report.why import why_object
 from pytest_killmatrix.store.reader import MutantRow, Reader
 
@@ -22,22 +21,7 @@ JUDGING_SUITE = "new"
 
 def write_json(reader: Reader, path: Path | str) -> None:
     """Write the run to ``path``; what was there stays until the new file is whole."""
-    path = Path(path)
-    problem = file_problem(path, "--kill-matrix-json")
-    if problem is not None:
-        raise ReportError(problem)
-    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
-    try:
-        # A lone surrogate (a file name that is not valid UTF-8) is spelled by this handler as JSON's own escape.
-        with temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-            file.writelines(json_chunks(reader))
-        temporary.replace(path)
-    except OSError as error:
-        raise ReportError(
-            f"cannot write {path}: {error.strerror}; give another place with --kill-matrix-json=PATH"
-        ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_report(reader, Path(path), FORMATS["json"], "--kill-matrix-json")
 
 
 def json_chunks(reader: Reader) -> Iterator[str]:

@@ -19,6 +19,7 @@ class Listed:
     mutant: Mutant
     tests: int
     reason: str | None
+    index: int = 0
 
 
 @dataclass(slots=True)
@@ -52,7 +53,7 @@ def summarize(reader: Reader) -> Summary:
         excluded=[test for test in tests if test.excluded is not None],
         serial=[test for test in tests if not test.parallel_safe],
     )
-    for row in reader.mutants(cells=False):
+    for row in reader.mutants(cells=False, reach=False):
         mutant, status = row.mutant, row.status
         if row.reason:
             summary.reasons.setdefault(status, Counter())[row.reason] += 1
@@ -61,7 +62,7 @@ def summarize(reader: Reader) -> Summary:
         elif status is Status.CRASHED:
             summary.crashed[mutant.path] += 1
         elif status in LISTED:
-            entry = Listed(mutant, len(row.reached_by), row.reason)
+            entry = Listed(mutant, len(reader.reached_by(row.index)), row.reason, row.index)
             if status is Status.SURVIVED and mutant.string_only:
                 summary.string_only.append(entry)
             else:

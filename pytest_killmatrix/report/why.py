@@ -14,6 +14,7 @@ TITLES: Final = {
     CauseKind.DEFAULT: "the dropped argument equals the callee's default: equivalent, as long as nobody passes another",
 }
 SAMPLES: Final = 3
+_LONGEST: Final = 60
 
 
 def why_object(cause: Cause | None) -> dict[str, object] | None:
@@ -56,8 +57,8 @@ def need(mutant: Mutant, status: Status, cause: Cause | None, tests: int, reason
     """What a test that kills it would need; None where it is killed, or no candidate."""
     place = f"{plain(mutant.path)}:{mutant.line}"
     if status is Status.NO_COVERAGE:
-        what = "runs the line, but not the changed part of it" if reason == "line_reached" else "runs it"
-        return f"reach: a test that evaluates `{plain(mutant.original)[:60]}` at {place} ({'one ' if reason == 'line_reached' else 'no test '}{what})"
+        part = "tests run the line, but not this part of it" if reason == "line_reached" else "no test runs it"
+        return f"reach: a test that evaluates `{plain(mutant.original)[:_LONGEST]}` at {place}; {part}"
     if status is Status.SILENCED:
         return "reveal: a test that does not skip itself under this change"
     if status is Status.NO_USABLE_TEST:
@@ -68,8 +69,8 @@ def need(mutant: Mutant, status: Status, cause: Cause | None, tests: int, reason
         return None
     if cause is None:
         return (
-            f"{count(tests, 'test')} evaluate it and pass: infect, by inputs for which original and mutant differ, then "
-            "reveal, by asserting what depends on the value"
+            f"{count(tests, 'test')} evaluate it and pass: infect, by inputs for which original and mutant differ, "
+            "then reveal, by asserting what depends on the value"
         )
     if cause.kind is CauseKind.NOT_INFECTED:
         inputs = f"inputs for which {cause.differs}" if cause.differs else "inputs for which the two differ"

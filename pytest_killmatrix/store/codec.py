@@ -212,6 +212,4 @@ def encode_cause(cause: Cause) -> Row:
 
 def decode_cause(row: Sequence[Any]) -> Cause:
     kind, tests, infected, differs, samples = row
-    return Cause(
-        CauseKind(kind), tests, infected, differs, tuple(Sample(**sample) for sample in json.loads(samples))
-    )
+    return Cause(CauseKind(kind), tests, infected, differs, tuple(Sample(**sample) for sample in json.loads(samples)))

@@ -66,27 +66,29 @@ class Reader:
         rows = self._rows(f"SELECT {codec.TEST_COLUMNS} FROM tests WHERE run = ? ORDER BY test", self.run)
         return [codec.decode_test(row) for row in rows]
 
-    def mutants(self, *, cells: bool = True) -> Iterator[MutantRow]:
-        """The run's mutants in order, one at a time; without their cells where those are not needed."""
+    def mutants(self, *, cells: bool = True, reach: bool = True) -> Iterator[MutantRow]:
+        """The run's mutants in order, one at a time; without cells, or the tests that reach them, where those are not
+        needed.
+        """
         rows = self._rows(
             f"SELECT mutant, status, reason, {codec.MUTANT_COLUMNS} FROM mutants WHERE run = ? ORDER BY mutant",
             self.run,
         )
-        return (self._mutant_row(row, cells) for row in rows)
+        return (self._mutant_row(row, cells, reach) for row in rows)
 
     def mutant(self, index: int) -> MutantRow:
         """One mutant with its cells."""
         statement = f"SELECT mutant, status, reason, {codec.MUTANT_COLUMNS} FROM mutants WHERE run = ? AND mutant = ?"
-        return self._mutant_row(next(self._rows(statement, self.run, index)), True)
+        return self._mutant_row(next(self._rows(statement, self.run, index)), True, True)
 
-    def _mutant_row(self, row: codec.Row, cells: bool) -> MutantRow:
+    def _mutant_row(self, row: codec.Row, cells: bool, reach: bool) -> MutantRow:
         index, status, reason, *columns = row
         return MutantRow(
             codec.decode_mutant(columns),
             index,
             Status.PENDING if status is None else Status(status),
             NOT_JUDGED if status is None else reason,
-            self._reached_by(index),
+            self.reached_by(index) if reach else [],
             self.cells(index) if cells else [],
         )
 
@@ -138,12 +140,11 @@ class Reader:
 
     def causes(self) -> dict[int, Cause]:
         """Why mutants survived, by index, for those of which it can be told."""
-        rows = self.query(
-            "SELECT mutant, kind, tests, infected, differs, samples FROM causes WHERE run = ?", self.run
-        )
+        rows = self.query("SELECT mutant, kind, tests, infected, differs, samples FROM causes WHERE run = ?", self.run)
         return {row[0]: codec.decode_cause(row[1:]) for row in rows}
 
-    def _reached_by(self, mutant: int) -> list[int]:
+    def reached_by(self, mutant: int) -> list[int]:
+        """The tests that reach one mutant."""
         rows = self._rows(
             """
             SELECT test FROM reach WHERE run = ? AND mutant = ?
