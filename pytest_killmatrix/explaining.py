@@ -13,9 +13,15 @@ from pytest_killmatrix.store.writer import Sidecar
 def keep_texts(sidecar: Sidecar, run: int, files: Mapping[str, Path], hashes: Mapping[str, str]) -> None:
     """Store the text of every mutated file, where it is still the one that the mutants were made from."""
     for name, sha256 in hashes.items():
-        try:
-            data = files[name].read_bytes()
-            if hashlib.sha256(data).hexdigest() == sha256:
-                sidecar.add_file(run, name, sha256, SourceFile(name, data).text)
-        except (OSError, SourceError):
-            continue  # the run itself says what is wrong with it
+        text = _text_of(files[name], sha256)
+        if text is not None:
+            sidecar.add_file(run, name, sha256, text)
+
+
+def _text_of(path: Path, sha256: str) -> str | None:
+    """The file's text; None where it is another by now: the run itself says what is wrong with it."""
+    try:
+        data = path.read_bytes()
+        return SourceFile(str(path), data).text if hashlib.sha256(data).hexdigest() == sha256 else None
+    except (OSError, SourceError):
+        return None

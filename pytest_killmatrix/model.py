@@ -10,7 +10,6 @@ import enum
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-
 SIDECAR_NAME = ".killmatrix.sqlite"
 """The sidecar's usual name, in the project's root directory."""
 

@@ -43,9 +43,8 @@ def add_output(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
 @contextlib.contextmanager
 def reading(arguments: argparse.Namespace) -> Iterator[Reader]:
     """The run that was asked for; whatever is wrong is a ``CommandError``."""
-    with translated():
-        with Reader(find_sidecar(arguments.db), getattr(arguments, "run", None)) as reader:
-            yield reader
+    with translated(), Reader(find_sidecar(arguments.db), getattr(arguments, "run", None)) as reader:
+        yield reader
 
 
 @contextlib.contextmanager

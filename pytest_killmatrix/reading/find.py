@@ -47,7 +47,8 @@ def find_sidecar(given: str | None, start: Path | None = None) -> Path:
 def find_mutants(reader: Reader, word: str) -> list[Named]:
     """The mutants that ``word`` names, one at least.
 
-    That is a key, the end of one (its ten hexadecimal digits will do), ``path:line``, a glob on the key, or a part of it.
+    That is a key, the end of one (its ten hexadecimal digits will do), ``path:line``, a glob on the key, or a part of
+    it.
     """
     rows = reader.query("SELECT mutant, key, path, line FROM mutants WHERE run = ? ORDER BY mutant", reader.run)
     named = [Named(*row) for row in rows]
@@ -78,7 +79,7 @@ def find_test(reader: Reader, word: str) -> list[int]:
     named = [(int(index), str(nodeid)) for index, nodeid in rows]
     tests: tuple[Callable[[str], bool], ...] = (
         lambda nodeid: nodeid == word,
-        lambda nodeid: nodeid.endswith("::" + word) or nodeid.endswith("/" + word),
+        lambda nodeid: nodeid.endswith(("::" + word, "/" + word)),
         lambda nodeid: nodeid.endswith(word),
         lambda nodeid: bool(_GLOB.search(word)) and fnmatch.fnmatchcase(nodeid, word),
         lambda nodeid: word in nodeid,

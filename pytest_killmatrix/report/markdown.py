@@ -89,7 +89,8 @@ def _delta(delta: dict[str, Any]) -> Iterator[str]:
     if delta["by_test"]:
         yield "### By test\n\n| test | change | gained | by it alone |\n|---|---|---:|---:|\n"
         for entry in delta["by_test"][:_DELTA]:
-            yield f"| {code(entry['nodeid'])} | {text(str(entry['change']))} | {entry['gained']} | {entry['unique']} |\n"
+            change = text(str(entry["change"]))
+            yield f"| {code(entry['nodeid'])} | {change} | {entry['gained']} | {entry['unique']} |\n"
         yield _more(len(delta["by_test"]), _DELTA)
 
 
