@@ -17,7 +17,8 @@ from pytest_killmatrix.child.scratch import holder_of
 from pytest_killmatrix.clean.runs import CleanRuns
 from pytest_killmatrix.controls import NOT_EXERCISED, OK, Controls
 from pytest_killmatrix.executor.base import Executor
-from pytest_killmatrix.explaining import keep_texts
+from pytest_killmatrix.executor.pool import PoolBroken
+from pytest_killmatrix.explaining import Explainer, Suspects, keep_texts
 from pytest_killmatrix.generate import FileError, FileMutants, GenerationError, Spec, generate
 from pytest_killmatrix.matrix import Done, Matrix, Subjects
 from pytest_killmatrix.model import Build, Mutant, Replacement, RunInfo, Status
@@ -340,6 +341,7 @@ class Maker:
             for done in matrix.run(todo, tick, lambda planned: self.narrator.advance(len(planned.tests))):
                 _write(sidecar, run, done)
             sidecar.flush()
+            self._explain(sidecar, run)
         finally:
             controller = environment.own_cpu() - before
             self.executor.close()
@@ -347,6 +349,27 @@ class Maker:
                 self.cpu[phase] += seconds
             self.cpu["static"] += self.pool.held_cpu
             self.cpu["swap"] += controller + self.pool.zygote_cpu
+
+    def _explain(self, sidecar: Sidecar, run: int) -> None:
+        """Ask the survivors why; whatever comes of that, the matrix is done."""
+        self.narrator.clear()
+        self.narrator.say("why mutants survived")
+        suspects = Suspects(
+            self.mutants,
+            self.builds,
+            self.prepared.targets.files,
+            self.hashes,
+            self.needs,
+            self.unsafe,
+            self.code_readers,
+        )
+        explainer = Explainer(self.pool, suspects, self._ids, self.settings.workers, self.lean, self.narrator.tick)
+        try:
+            explainer.explain(sidecar.survivors(run), sidecar, run, probe=not self.executor.collecting)
+        except PoolBroken:
+            self.info.notes.append("why mutants survived was not found out: the process that makes children was gone")
+        finally:
+            self.cpu["confirm"] += explainer.cpu
 
     def _note_changes(self, before: dict[str, str]) -> None:
         after = environment.file_hashes(self.prepared.config.rootpath, without=[self.settings.sidecar])

@@ -238,6 +238,31 @@ class Cause:
     samples: tuple[Sample, ...] = ()
 
 
+Formula = tuple[object, ...]
+"""An expression over operands.
+
+("x", number), ("c", constant), ("v",) for the original's value, ("u", operator, formula),
+("b", operator, formula, formula), ("and" or "or", formula, ...).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """An expression of the original program whose value, and the mutants' in its place, can be computed from operands.
+
+    ``variants`` are mutants by number with their formulas; ``names`` the operands' text, None for a constant. With
+    ``decides`` only the truth of the value matters. A site with ``dropped``, a position or a keyword, is a callee whose
+    default for that parameter the next site's one operand is compared with.
+    """
+
+    original: Formula
+    variants: tuple[tuple[int, Formula], ...]
+    names: tuple[str | None, ...]
+    decides: bool = False
+    dropped: int | str | None = None
+    follows: int | None = None
+
+
 @dataclass(slots=True)
 class RunInfo:
     """What has to be known about a run to read its cells."""

@@ -17,10 +17,10 @@ class Redundancy:
     """Tests and mutants by number.
 
     ``idle`` kill nothing. ``subsumed`` kill nothing beyond what one other test kills, which is named; of tests that
-    kill the same, all but the first. ``needless`` kill no mutant that no other test kills: each can go, but not all of them.
-    ``by_count`` and ``by_time`` are smallest sets that keep every kill. ``alike`` are groups of mutants that the same
-    tests kill. ``dominators`` are groups of mutants of which one at least is killed by every suite that kills anything:
-    whatever kills one of each kills all (dynamic subsumption); ``dominator_score`` counts each such group once.
+    kill the same, all but the first. ``needless`` kill no mutant that no other test kills: each can go, not all of
+    them. ``by_count`` and ``by_time`` are smallest sets that keep every kill. ``alike`` are groups of mutants that the
+    same tests kill. ``dominators`` are groups of mutants (of which one is enough): whatever kills one of each kills
+    all that is killed (dynamic subsumption); ``dominator_score`` counts each such group once.
     """
 
     judges: tuple[int, ...]

@@ -1,0 +1,372 @@
+"""Where a probe can stand (``activation.probe``): from survivors to sites, and to original code with probes in it.
+
+A site is the largest expression around the change that is made of operators only. Its operands are evaluated by the
+program, in its own order: an expression grows only over what makes no difference to that order.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import marshal
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pytest_killmatrix.activation import marking
+from pytest_killmatrix.compiling import Compiler, _follow, _pairs, shape_of
+from pytest_killmatrix.model import Formula, Mutant, Site, SwapCode
+
+Path = tuple[tuple[str, int | None], ...]
+_OPERATORS: Final = (ast.BinOp, ast.UnaryOp, ast.Compare)
+_DECIDERS: Final = (ast.If, ast.While, ast.IfExp, ast.Assert)
+_NAME: Final = 40
+_DIFFER: Final = {
+    frozenset({"Lt", "LtE"}): "{0} == {1}",
+    frozenset({"Gt", "GtE"}): "{0} == {1}",
+    frozenset({"Eq", "LtE"}): "{0} < {1}",
+    frozenset({"Eq", "GtE"}): "{0} > {1}",
+    frozenset({"NotEq", "Lt"}): "{0} > {1}",
+    frozenset({"NotEq", "Gt"}): "{0} < {1}",
+    frozenset({"Lt", "Gt"}): "{0} != {1}",
+    frozenset({"LtE", "GtE"}): "{0} != {1}",
+}
+"""For which operands two comparisons differ; for the pairs that are not here, always."""
+
+
+@dataclass(slots=True)
+class Found:
+    """A survivor's place in its unit: what is known of it without running anything."""
+
+    in_message: bool = False
+    differs: str | None = None
+
+
+@dataclass(slots=True)
+class _Place:
+    """One expression that becomes a call of the probe: its operands below it, and the mutants that change it."""
+
+    path: Path
+    operands: tuple[Path, ...]
+    original: Formula
+    names: tuple[str | None, ...]
+    decides: bool
+    variants: list[tuple[int, Formula]] = field(default_factory=list)
+    dropped: int | str | None = None
+    follows: tuple[Path, str] | None = None
+
+
+class Prober(Compiler):
+    """Collects one file's survivors, then gives sites and the original's code with calls of the probe."""
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*arguments)  # type: ignore[arg-type]
+        self._places: dict[tuple[int, ...], dict[tuple[Path, str], _Place]] = {}
+        self._members: dict[tuple[int, ...], Mutant] = {}
+
+    def look_at(self, index: int, mutant: Mutant, *, probed: bool) -> Found:
+        """Take a survivor; with ``probed`` its value is to be watched, where that is possible."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            unit = self._unit(mutant)
+            mutated = self._parse(unit.spliced(self._source, mutant), mutant)
+        difference = marking.find_difference(unit.tree, mutated)
+        if difference is None:
+            return Found()
+        path: Path = tuple((step.field, step.position) for step in difference.steps)
+        found = Found(_in_message(unit.tree, path))
+        if probed and not found.in_message:
+            places = self._places.setdefault(unit.key, {})
+            self._members.setdefault(unit.key, mutant)
+            found.differs = _add_places(places, index, unit.tree, mutated, path, difference.field)
+        return found
+
+    def sites(self, first: int) -> tuple[list[Site], list[SwapCode]]:
+        """The sites, numbered from ``first``, and the code that calls them."""
+        sites: list[Site] = []
+        codes: list[SwapCode] = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for key, places in self._places.items():
+                if not places:
+                    continue
+                ordered = sorted(places, key=lambda place: -len(place[0]))  # what is inside goes first
+                numbers = {place: first + len(sites) + at for at, place in enumerate(ordered)}
+                tree = copy.deepcopy(self._unit(self._members[key]).tree)
+                for name in ordered:
+                    place = places[name]
+                    _put(tree, place, numbers[name])
+                    follows = None if place.follows is None else numbers[place.follows]
+                    variants = tuple(place.variants)
+                    sites.append(Site(place.original, variants, place.names, place.decides, place.dropped, follows))
+                codes += self._codes(key, tree)
+        return sites, codes
+
+    def _codes(self, key: tuple[int, ...], tree: ast.Module) -> Iterator[SwapCode]:
+        unit = self._unit(self._members[key])
+        code = self._compile(tree)
+        for pair in _pairs(unit.code, code, unit.shape, shape_of(code)):
+            probed = _follow(code, pair.path)
+            fits = pair.original.co_freevars == pair.mutated.co_freevars and unit.occurrences[pair.original] == 1
+            if probed is not None and fits:
+                data = marshal.dumps(probed)
+                line = pair.original.co_firstlineno
+                yield SwapCode(pair.qualname, line, unit.marshalled(pair.original), data, data)
+
+
+def _add_places(
+    places: dict[tuple[Path, str], _Place],
+    index: int,
+    original: ast.Module,
+    mutated: ast.Module,
+    path: Path,
+    field: str | None,
+) -> str | None:
+    """Add what the mutant needs to be watched; in words for which operands it differs, where that is known."""
+    before, after = _at(original, path), _at(mutated, path)
+    if isinstance(before, ast.Call) and isinstance(after, ast.Call):
+        _add_dropped(places, index, before, after, path, original)
+        return None
+    if isinstance(before, ast.operator | ast.unaryop | ast.cmpop):
+        path = path[:-1]
+        before, after = _at(original, path), _at(mutated, path)
+    if not isinstance(before, ast.expr) or not isinstance(after, ast.expr):
+        return None
+    known = _comparison(before, after)
+    path = _grown(original, path)
+    before, after = _at(original, path), _at(mutated, path)
+    if not isinstance(before, ast.expr) or not isinstance(after, ast.expr) or not _wrappable(original, path):
+        return None
+    operands: list[tuple[Path, ast.expr]] = []
+    formula = _formula(before, (), operands)
+    variant = _variant(after, before, [node for _, node in operands])
+    if variant is None:
+        return None
+    place = _Place(
+        path,
+        tuple(where for where, _ in operands),
+        formula,
+        tuple(None if isinstance(node, ast.Constant) else _short(node) for _, node in operands),
+        _decides(original, path),
+    )
+    places.setdefault((path, "value"), place).variants.append((index, variant))
+    return known
+
+
+def _add_dropped(
+    places: dict[tuple[Path, str], _Place],
+    index: int,
+    before: ast.Call,
+    after: ast.Call,
+    path: Path,
+    original: ast.Module,
+) -> None:
+    """The mutant leaves an argument out: compare it with the callee's default."""
+    dropped = _dropped(before, after)
+    if dropped is None:
+        return
+    parameter, below = dropped
+    callee, argument = (*path, ("func", None)), (*path, *below)
+    name = parameter if isinstance(parameter, str) else str(parameter)
+    if not _wrappable(original, callee) or not _wrappable(original, argument):
+        return
+    node = _at(original, argument)
+    assert isinstance(node, ast.expr)
+    known = (callee, f"callee of {name}")
+    places[known] = _Place(callee, ((),), ("x", 0), (None,), False, [], parameter)
+    value = _Place(argument, ((),), ("x", 0), (_short(node),), False, [(index, ("x", 0))], None, known)
+    places[argument, "dropped"] = value
+
+
+def _dropped(before: ast.Call, after: ast.Call) -> tuple[int | str, Path] | None:
+    """The last positional argument or the keyword that is gone: its parameter, and where it is."""
+    if ast.dump(before.func) != ast.dump(after.func) or any(isinstance(node, ast.Starred) for node in before.args):
+        return None
+    old, new = [ast.dump(node) for node in before.args], [ast.dump(node) for node in after.args]
+    old_words, new_words = [ast.dump(node) for node in before.keywords], [ast.dump(node) for node in after.keywords]
+    if old_words == new_words and old[:-1] == new and old:
+        return len(new), (("args", len(new)),)
+    if old == new and len(old_words) == len(new_words) + 1:
+        gone = next((at for at, word in enumerate(old_words) if word not in new_words), None)
+        keyword = before.keywords[gone] if gone is not None else None
+        if gone is not None and keyword is not None and keyword.arg is not None:
+            return keyword.arg, (("keywords", gone), ("value", None))
+    return None
+
+
+def _grown(tree: ast.Module, path: Path) -> Path:
+    """The path to the largest expression of operators around one, whose operands keep their order of evaluation."""
+    while len(path) > 0:
+        parent, (name, _) = _at(tree, path[:-1]), path[-1]
+        if isinstance(parent, ast.UnaryOp):
+            pass
+        elif isinstance(parent, ast.BinOp):
+            if name == "left" and not _is_simple(parent.right):
+                return path
+        elif isinstance(parent, ast.Compare) and len(parent.ops) == 1:
+            if name == "left" and not _is_simple(parent.comparators[0]):
+                return path
+        else:
+            return path
+        path = path[:-1]
+    return path
+
+
+def _formula(node: ast.expr, path: Path, operands: list[tuple[Path, ast.expr]]) -> Formula:
+    """The expression over its operands, which are added."""
+    if isinstance(node, ast.UnaryOp):
+        return "u", type(node.op).__name__, _formula(node.operand, (*path, ("operand", None)), operands)
+    parts: tuple[ast.expr, ast.expr, Path] | None = None
+    if isinstance(node, ast.BinOp):
+        parts, name = (node.left, node.right, (*path, ("right", None))), type(node.op).__name__
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+        parts, name = (node.left, node.comparators[0], (*path, ("comparators", 0))), type(node.ops[0]).__name__
+    if parts is None:
+        operands.append((path, node))
+        return "x", len(operands) - 1
+    left, right, right_path = parts
+    left_path = (*path, ("left", None))
+    if _is_simple(right) or not isinstance(left, _OPERATORS):
+        first = _formula(left, left_path, operands)
+    else:  # its operations come before the right side is evaluated
+        operands.append((left_path, left))
+        first = "x", len(operands) - 1
+    return "b", name, first, _formula(right, right_path, operands)
+
+
+def _variant(node: ast.expr, original: ast.expr, operands: Sequence[ast.expr]) -> Formula | None:
+    """A mutant's expression over the original's operands and value; None where it takes anything else."""
+    texts = [ast.dump(operand) for operand in operands]
+    whole = ast.dump(original)
+    used = [False] * len(operands)
+
+    def operand(text: str, pure: bool) -> Formula | None:
+        places = [at for at, other in enumerate(texts) if other == text]
+        free = next((at for at in places if not used[at]), places[-1] if places and pure else None)
+        if free is None:
+            return None
+        used[free] = True
+        return "x", free
+
+    def walk(one: ast.expr) -> Formula | None:
+        text = ast.dump(one)
+        if text == whole:
+            return ("v",)
+        if isinstance(one, ast.Constant):
+            return "c", one.value
+        if (found := operand(text, isinstance(one, ast.Name))) is not None:
+            return found
+        if isinstance(one, ast.UnaryOp):
+            inner = walk(one.operand)
+            return None if inner is None else ("u", type(one.op).__name__, inner)
+        if isinstance(one, ast.BinOp):
+            sides, name = [walk(one.left), walk(one.right)], type(one.op).__name__
+        elif isinstance(one, ast.Compare) and len(one.ops) == 1:
+            sides, name = [walk(one.left), walk(one.comparators[0])], type(one.ops[0]).__name__
+        elif isinstance(one, ast.BoolOp):
+            parts = [walk(value) for value in one.values]
+            return None if None in parts else ("and" if isinstance(one.op, ast.And) else "or", *parts)
+        else:
+            return None
+        return None if None in sides else ("b", name, *sides)
+
+    return walk(node)
+
+
+def _comparison(before: ast.expr, after: ast.expr) -> str | None:
+    """For which operands two comparisons of the same differ, in words."""
+    if not (isinstance(before, ast.Compare) and isinstance(after, ast.Compare)):
+        return None
+    if len(before.ops) != 1 or len(after.ops) != 1:
+        return None
+    old, new = (before.left, before.comparators[0]), (after.left, after.comparators[0])
+    if [ast.dump(node) for node in old] != [ast.dump(node) for node in new]:
+        return None
+    words = _DIFFER.get(frozenset({type(before.ops[0]).__name__, type(after.ops[0]).__name__}))
+    return None if words is None else words.format(_short(old[0]), _short(old[1]))
+
+
+def _in_message(tree: ast.Module, path: Path) -> bool:
+    """Whether the place is inside what a raise, an assert or a warning says."""
+    for length in range(len(path) - 1, -1, -1):
+        node, below = _at(tree, path[:length]), path[length:]
+        if isinstance(node, ast.Raise):
+            return isinstance(node.exc, ast.Call) and below[:2][0] == ("exc", None) and _is_argument(below[1:])
+        if isinstance(node, ast.Assert):
+            return below[0] == ("msg", None)
+        if isinstance(node, ast.Call) and _warns(node.func):
+            return below[0] == ("args", 0) or (below[0][0] == "keywords" and _keyword(node, below) == "message")
+        if isinstance(node, ast.stmt | ast.Lambda):
+            return False
+    return False
+
+
+def _is_argument(below: Path) -> bool:
+    return bool(below) and below[0][0] in ("args", "keywords")
+
+
+def _keyword(node: ast.Call, below: Path) -> str | None:
+    position = below[0][1]
+    return node.keywords[position].arg if position is not None and position < len(node.keywords) else None
+
+
+def _warns(function: ast.expr) -> bool:
+    if isinstance(function, ast.Attribute):
+        return isinstance(function.value, ast.Name) and function.value.id == "warnings" and function.attr == "warn"
+    return isinstance(function, ast.Name) and function.id == "warn"
+
+
+def _decides(tree: ast.Module, path: Path) -> bool:
+    """Whether only the truth of the expression counts."""
+    return isinstance(_at(tree, path[:-1]), _DECIDERS) and path[-1] == ("test", None)
+
+
+def _wrappable(tree: ast.Module, path: Path) -> bool:
+    """Whether the expression at the path may be replaced by a call."""
+    if not path:
+        return False
+    steps = tuple(
+        marking.Step(node, *step) for at, step in enumerate(path) if isinstance(node := _at(tree, path[:at]), ast.AST)
+    )
+    return len(steps) == len(path) and marking.may_wrap(steps, _at(tree, path))
+
+
+def _is_simple(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name | ast.Constant)
+
+
+def _short(node: ast.expr) -> str:
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= _NAME else text[: _NAME - 1] + "…"
+
+
+def _at(tree: ast.AST, path: Path) -> object:
+    """What is at the end of a path; None where there is nothing."""
+    node: object = tree
+    for name, position in path:
+        node = getattr(node, name, None)
+        if position is not None:
+            if not isinstance(node, list) or position >= len(node):
+                return None
+            node = node[position]
+    return node
+
+
+def _put(tree: ast.Module, place: _Place, number: int) -> None:
+    """Put the call of the probe in the expression's place (in place)."""
+    target = _at(tree, place.path)
+    assert isinstance(target, ast.expr)
+    operands = [_at(target, path) for path in place.operands]
+    call = ast.Call(
+        ast.Constant(marking.PLACEHOLDER),
+        [ast.Constant(number), *(operand for operand in operands if isinstance(operand, ast.expr))],
+        [],
+    )
+    parent, (name, position) = _at(tree, place.path[:-1]), place.path[-1]
+    ast.copy_location(call, target)
+    ast.fix_missing_locations(call)
+    if position is None:
+        setattr(parent, name, call)
+    else:
+        getattr(parent, name)[position] = call
