@@ -7,6 +7,7 @@ interpreter's own: operands of exact built-in types, of modest size. Nothing is 
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import operator
@@ -30,8 +31,9 @@ BINARY: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 }  # fmt: skip
 _SCALARS: Final = frozenset({int, bool, float, complex, str, bytes, type(None)})
 _BITS: Final = 4096  # of an integer
-_LENGTH: Final = 10_000  # of a string, bytes or tuple
-_DEPTH: Final = 4  # of tuples
+_LENGTH: Final = 10_000  # of a string or bytes, and of what a product makes
+_ITEMS: Final = 40  # of a tuple whose items are looked at
+_DEPTH: Final = 4  # of tuples in tuples
 _POWER: Final = 64
 _SHIFT: Final = 1024
 _SAMPLES: Final = 3
@@ -39,6 +41,7 @@ _MOST: Final = 10_000  # comparisons of one site in one test
 _TEXT: Final = 40  # characters of a value in a sample
 _STARTS: Final = ("os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.exec", "os.system", "subprocess.Popen")
 
+_CACHED: Final = type(functools.lru_cache(lambda: None))
 _type_name: Final = type.__dict__["__name__"].__get__  # whatever a metaclass says
 _type_mro: Final = type.__dict__["__mro__"].__get__
 Sampled = tuple[str, str, str]
@@ -168,6 +171,8 @@ def default_of(callee: Any, parameter: int | str) -> tuple[Any] | None:
     """In a tuple, what the callee takes for a parameter that is not given; None where there is no default, or no way to
     know.
     """
+    if type(callee) is _CACHED:
+        callee = callee.__dict__.get("__wrapped__")  # which gets the same arguments
     kind, skipped = type(callee), 0
     if kind is types.MethodType:
         callee, skipped = callee.__func__, 1
@@ -272,10 +277,11 @@ def _is_safe(value: Any, depth: int = 0) -> bool:
     kind = type(value)
     if kind in _SCALARS:
         if kind is int:
-            return value.bit_length() <= _BITS
-        return kind not in (str, bytes) or len(value) <= _LENGTH
+            return bool(value.bit_length() <= _BITS)
+        return kind not in (str, bytes) or bool(len(value) <= _LENGTH)
     if kind is tuple:
-        return len(value) <= _TEXT and depth < _DEPTH and all(_is_safe(item, depth + 1) for item in value)
+        small: bool = len(value) <= _ITEMS and depth < _DEPTH
+        return small and all(_is_safe(item, depth + 1) for item in value)
     return False
 
 
@@ -318,10 +324,11 @@ def _equal(one: Any, other: Any) -> bool:
     if type(one) is float:
         if one != one:
             return bool(other != other)
-        return bool(one == other) and math.copysign(1, one) == math.copysign(1, other)
+        return bool(one == other and math.copysign(1, one) == math.copysign(1, other))
     if type(one) is complex:
         return _equal(one.real, other.real) and _equal(one.imag, other.imag)
-    return bool(one == other)
+    equal: bool = one == other
+    return equal
 
 
 def _truth(value: Any) -> bool | str:

@@ -58,6 +58,7 @@ def _complete(tests: Sequence[int], seen: Mapping[int, Seen]) -> bool:
 
 
 def _samples(looked: Sequence[Seen]) -> tuple[Sample, ...]:
-    """The first different ones, as many from each test as it takes."""
-    found = dict.fromkeys(sample for one in looked for sample in one.samples)
-    return tuple(found)[:SAMPLES]
+    """Different ones, of as many tests as there are."""
+    longest = max((len(one.samples) for one in looked), default=0)
+    taken = (one.samples[at] for at in range(longest) for one in looked if at < len(one.samples))
+    return tuple(dict.fromkeys(taken))[:SAMPLES]

@@ -15,6 +15,10 @@ from pytest_killmatrix.report.listing import Line
 from pytest_killmatrix.report.text import count, fit, flow, percent, plain
 
 _LISTED = 10
+_WITH_RESPECT_TO = (
+    "All of this is with respect to these mutants: another set of mutants, or a person, may have use for a test that "
+    "adds nothing here."
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -79,11 +83,11 @@ def _lines(
         everything |= mask
     seconds = sum(tests[test].seconds for test in found.judges)
     yield (
-        f"{count(len(found.judges), 'test')} in {seconds:.3g} s kill {count(everything.bit_count(), 'mutant')}; all of "
-        "this is with respect to",
+        f"{count(len(found.judges), 'test')} in {seconds:.3g} s kill {count(everything.bit_count(), 'mutant')}",
         {"bold": True},
     )
-    yield "these mutants: another set of mutants, or a person, may have use for a test that adds nothing here", {}
+    for line in flow(_WITH_RESPECT_TO.split(" "), screen.width, first="", separator=" "):
+        yield line, {}
     names = [plain(test.nodeid, ascii=screen.ascii) for test in tests]
     yield from _names("kill nothing", [names[test] for test in found.idle], screen, limit)
     pairs = [f"{names[test]}  (as {names[other]})" for test, other in found.subsumed.items()]

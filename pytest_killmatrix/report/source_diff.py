@@ -53,9 +53,6 @@ def _in_context(mutant: Mutant, lines: Sequence[str], context: int) -> Iterator[
         yield DiffLine(" ", number + 1, lines[number])
     old = list(lines[first:last])
     new = split_lines(old[0][: mutant.column] + mutant.replacement + old[-1][mutant.end_column :])
-    # what is replaced by nothing at all leaves its line out
-    if new == [""] or all(not line.strip() for line in new):
-        new = [line for line in new if line.strip()]
     head = 0
     while head < min(len(old), len(new)) and old[head] == new[head]:
         yield DiffLine(" ", first + head + 1, old[head])
@@ -65,7 +62,8 @@ def _in_context(mutant: Mutant, lines: Sequence[str], context: int) -> Iterator[
         tail += 1
     for offset in range(head, len(old) - tail):
         yield DiffLine("-", first + offset + 1, old[offset])
-    for line in new[head : len(new) - tail]:
+    added = new[head : len(new) - tail]
+    for line in added if any(line.strip() for line in added) else ():  # what becomes nothing leaves no empty line
         yield DiffLine("+", None, line)
     for number in range(last - tail, min(len(lines), last + context)):
         yield DiffLine(" ", number + 1, lines[number])

@@ -33,7 +33,7 @@ const oneLine = (text) => text.split(/\s+/).join(" ").trim();
 const cut = (text, length) => (text.length > length ? text.slice(0, length - 1) + "…" : text);
 
 // A table whose columns can be sorted: {title, value(row) for sorting, show(row) -> node or text, numeric}.
-function table(caption, columns, rows, limit = 200) {
+function table(caption, columns, rows, limit = 200, hidden = false) {
   let sorted = rows.slice(), by = -1, down = false, shown = limit;
   const body = h("tbody");
   const more = h("button", { type: "button", onclick: () => { shown = Infinity; fill(); } });
@@ -63,5 +63,5 @@ function table(caption, columns, rows, limit = 200) {
   }
   fill();
   return h("div", { class: "scroll" },
-    h("table", {}, h("caption", { class: "soft", style: "text-align:left" }, caption), h("thead", {}, h("tr", {}, heads)), body), more);
+    h("table", {}, h("caption", { class: hidden ? "hidden" : "soft", style: "text-align:left" }, caption), h("thead", {}, h("tr", {}, heads)), body), more);
 }

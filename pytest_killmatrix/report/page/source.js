@@ -85,7 +85,7 @@ function mutantPanel(data, mutant) {
   const marks = [facts.definition[mutant], facts.operator[mutant], facts.static[mutant] && "runs at import", facts.string_only[mutant] && "only a string",
     facts.reason[mutant], facts.duplicate_of[mutant] && "same code as " + facts.duplicate_of[mutant]].filter(Boolean);
   return h("section", { class: "panel", "aria-label": "Mutant " + data.place(mutant) },
-    h("h3", {}, tag(status), " by " + number(killing.length) + " of " + count(cells.length, "cell")),
+    h("h3", {}, tag(status), cells.length ? ": " + number(killing.length) + " of " + count(cells.length, "test") + " noticed" : ""),
     h("p", { class: "soft" }, marks.join(" · "), h("br"), h("code", {}, facts.key[mutant])),
     diff(data, mutant),
     why && h("div", { class: "why" }, why.title && h("p", {}, h("strong", {}, why.title)), why.reason && h("p", {}, why.reason),
@@ -95,13 +95,13 @@ function mutantPanel(data, mutant) {
 
 function cellList(data, title, cells, open) {
   if (!cells.length) return null;
-  return h("details", { open }, h("summary", {}, title + " (" + number(cells.length) + ")"), table(title + ".", [
+  return h("details", { open }, h("summary", {}, title + " (" + number(cells.length) + ")"), table(title, [
     { title: "test", wide: true, value: (cell) => data.tests.id[data.cellTest[cell]], show: (cell) => testLink(data, data.cellTest[cell]) },
     { title: "outcome", value: (cell) => OUTCOMES[data.cellCode[cell] & 7] },
     { title: "in", value: (cell) => PHASES[(data.cellCode[cell] >> 3) & 3] },
     { title: "ran", value: (cell) => (data.cellCode[cell] & 64 ? "alone" : "in a row") + (data.cellCode[cell] & 32 ? ", old suite" : "") },
     { title: "said", wide: true, value: (cell) => said(data, cell) },
-  ], cells, 50));
+  ], cells, 50, true));
 }
 
 function diff(data, mutant) {

@@ -124,12 +124,12 @@ function testPage(data, test) {
     h("p", {}, ["clean: " + facts.clean[test], "suite " + facts.suite[test], facts.change[test], facts.excluded[test] && "left out: " + facts.excluded[test]].filter(Boolean).join(" · ")),
     groups.filter(([, found]) => found.length).map(([title, found]) => [
       h("h2", {}, title + " (" + number(found.length) + ")"),
-      table(title + ".", [
+      table(title, [
         { title: "place", value: (cell) => data.place(data.cellMutant[cell]), show: (cell) => h("a", { href: "#m/" + data.cellMutant[cell] }, data.place(data.cellMutant[cell])) },
         { title: "change", wide: true, value: (cell) => data.change(data.cellMutant[cell]), show: (cell) => mutantLink(data, data.cellMutant[cell]) },
         { title: "outcome", value: (cell) => OUTCOMES[data.cellCode[cell] & 7] },
         { title: "said", wide: true, value: (cell) => said(data, cell) },
-      ], found, 100),
+      ], found, 100, true),
     ]),
   ];
 }
@@ -143,7 +143,7 @@ function said(data, cell) {
 
 function deltaPage(data) {
   const delta = data.delta;
-  const list = (title, entries, columns) => entries.length > 0 && [h("h2", {}, title + " (" + number(entries.length) + ")"), table(title + ".", columns, entries)];
+  const list = (title, entries, columns) => entries.length > 0 && [h("h2", {}, title + " (" + number(entries.length) + ")"), table(title, columns, entries, 200, true)];
   const key = { title: "mutant", wide: true, value: (row) => row.mutant || row, show: (row) => keyLink(data, row.mutant || row) };
   const tests = (field) => ({ title: "tests", wide: true, value: (row) => (row[field] || []).join(", ") });
   return [
