@@ -21,6 +21,7 @@ from pytest_killmatrix.report.why import TITLES, need, reason, samples
 from pytest_killmatrix.store.reader import MutantRow, Reader
 
 _SCRIPTS: Final = ("basics.js", "data.js", "views.js", "source.js", "matrix.js", "main.js")
+_RUNS: Final = 20
 _LINE: Final = 76  # characters of packed data a line, so that editors survive the file
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
@@ -63,9 +64,11 @@ def _facts(reader: Reader, title: str, strings: list[str]) -> dict[str, Any]:
     delta = delta_of(reader)
     return {
         "title": title,
+        "number": reader.run,
         "version": __version__,
         "run": run_object(reader.info),
         "notes": reader.info.notes,
+        "history": _history(reader),
         "score": score_object(reader.score()),
         "paths": paths,
         "sources": [reader.text_of(path) for path in paths],
@@ -84,6 +87,24 @@ def _facts(reader: Reader, title: str, strings: list[str]) -> dict[str, Any]:
         "delta": delta,
         "delta_words": None if delta is None else [headline(delta), scores(delta)],
     }
+
+
+def _history(reader: Reader) -> list[dict[str, Any]]:
+    """The newest runs of the sidecar, oldest first, with their ratios."""
+    found = []
+    for number, info in reader.runs()[-_RUNS:]:
+        with Reader(reader.path, number) as one:
+            score = one.score()
+        found.append({
+            "run": number,
+            "started": info.started,
+            "commit": (info.commit or "")[:10] + (" with changes" if info.dirty else ""),
+            "complete": info.complete,
+            "mutants": score.mutants,
+            "assertion": list(score.assertion),
+            "detection": list(score.detection),
+        })  # fmt: skip
+    return found
 
 
 def _columns(rows: list[MutantRow], paths: list[str]) -> dict[str, list[Any]]:

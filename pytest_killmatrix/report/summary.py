@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from pytest_killmatrix.analysis.score import Score
-from pytest_killmatrix.model import Mutant, RunInfo, Status, Test
+from pytest_killmatrix.model import Cause, Mutant, RunInfo, Status, Test
 from pytest_killmatrix.store.reader import Reader
 
 LISTED = frozenset({Status.SURVIVED, Status.SILENCED, Status.NO_USABLE_TEST, Status.TIMEOUT, Status.RUN_ERROR})
@@ -36,6 +36,7 @@ class Summary:
     string_only: list[Listed] = field(default_factory=list)
     uncovered: Counter[tuple[str, str]] = field(default_factory=Counter)
     crashed: Counter[str] = field(default_factory=Counter)
+    causes: dict[int, Cause] = field(default_factory=dict)
     reasons: dict[Status, Counter[str]] = field(default_factory=dict)
 
     def of(self, status: Status) -> list[Listed]:
@@ -51,6 +52,7 @@ def summarize(reader: Reader) -> Summary:
         cells=reader.cell_count(),
         judges=reader.judges(),
         excluded=[test for test in tests if test.excluded is not None],
+        causes=reader.causes(),
         serial=[test for test in tests if not test.parallel_safe],
     )
     for row in reader.mutants(cells=False, reach=False):

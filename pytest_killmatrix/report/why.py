@@ -13,6 +13,12 @@ TITLES: Final = {
     CauseKind.MESSAGE: "the change is in a message that nobody checks",
     CauseKind.DEFAULT: "the dropped argument equals the callee's default: equivalent, as long as nobody passes another",
 }
+BRIEF: Final = {
+    CauseKind.NOT_INFECTED: "inputs too weak",
+    CauseKind.NOT_NOTICED: "value differs, nothing noticed",
+    CauseKind.MESSAGE: "in a message nobody checks",
+    CauseKind.DEFAULT: "argument equals the default",
+}
 SAMPLES: Final = 3
 _LONGEST: Final = 60
 

@@ -16,7 +16,8 @@ from pytest_killmatrix import cli
 HEAVY = ("sqlite3", "libcst", "mutmut", "coverage", "rich", "yaml")
 OURS = "pytest_killmatrix."
 CHILD_SIDE = [
-    "activation.late", "activation.marking", "activation.probe", "activation.swap", "child.expectations", "child.hygiene", "child.lean",
+    "activation.late", "activation.marking", "activation.probe", "activation.swap",
+    "child.expectations", "child.hygiene", "child.lean",
     "child.anew", "child.reading", "child.recollect", "child.records", "child.running", "child.scratch",
     "child.verdict", "child.worker", "executor.fresh", "executor.orphans", "executor.protocol", "executor.server",
     "executor.slots", "executor.zygote", "model",

@@ -11,11 +11,12 @@ function filePage(data, path, opened) {
     byLine.get(line).push(mutant);
   }
   const mutants = [...byLine.values()].flat();
-  const found = data.counts(mutants);
+  const statuses = data.counts(mutants);
   const hidden = new Set();
   const box = h("div", { class: "source code" });
   const texts = lines || Array.from({ length: Math.max(0, ...byLine.keys()) }, () => "");
-  const rows = texts.map((text, index) => sourceRow(data, index + 1, text, byLine.get(index + 1) || []));
+  const found = tokens(texts);
+  const rows = texts.map((text, index) => sourceRow(data, index + 1, text, byLine.get(index + 1) || [], found[index]));
   box.append(...rows);
   const show = () => box.querySelectorAll(".dot").forEach((dot) => { dot.hidden = hidden.has(dot.dataset.status); });
   if (opened !== undefined) {
@@ -25,18 +26,18 @@ function filePage(data, path, opened) {
   }
   return [
     h("h1", {}, data.paths[path]),
-    bar(found),
+    bar(statuses),
     lines ? null : h("p", { class: "soft" }, "The text of this file was not kept; the mutants stand on their lines."),
-    h("fieldset", { class: "filters" }, h("legend", { class: "soft" }, "Mutants shown"), Object.keys(found).sort().map((status) =>
+    h("fieldset", { class: "filters" }, h("legend", { class: "soft" }, "Mutants shown"), Object.keys(statuses).sort().map((status) =>
       h("label", {}, h("input", { type: "checkbox", checked: true, onchange: (event) => {
         if (event.target.checked) hidden.delete(status); else hidden.add(status);
         show();
-      } }), " ", tag(status), " " + number(found[status])))),
+      } }), " ", tag(status), " " + number(statuses[status])))),
     box,
   ];
 }
 
-function sourceRow(data, line, text, mutants) {
+function sourceRow(data, line, text, mutants, found) {
   const row = h("div", { class: "row" }, h("span", { class: "no" }, String(line)));
   const dots = mutants.map((mutant) => {
     const status = data.status(mutant);
@@ -46,25 +47,57 @@ function sourceRow(data, line, text, mutants) {
       onclick: (event) => toggle(data, row, event.currentTarget, mutant),
     }, GLYPHS[status] || "·");
   });
-  row.append(h("div", { class: "text" }, h("pre", {}, marked(data, text, mutants)), dots.length ? h("span", { class: "dots" }, dots) : null));
+  row.append(h("div", { class: "text" }, h("pre", {}, marked(data, text, mutants, found)), dots.length ? h("span", { class: "dots" }, dots) : null));
   return row;
 }
 
-// The text of what no test noticed is underlined.
-function marked(data, text, mutants) {
-  const spans = mutants.filter((mutant) => data.status(mutant) === "survived" && data.mutants.end_line[mutant] === data.mutants.line[mutant])
-    .map((mutant) => [data.mutants.column[mutant], data.mutants.end_column[mutant]]);
-  if (!spans.length) return text || " ";
-  const points = Array.from(text), parts = [];
-  for (let at = 0; at < points.length;) {
-    const hot = spans.some(([start, end]) => at >= start && at < end);
-    let end = at + 1;
-    while (end < points.length && spans.some(([start, stop]) => end >= start && end < stop) === hot) end++;
-    const piece = points.slice(at, end).join("");
-    parts.push(hot ? h("span", { class: "hot" }, piece) : piece);
-    at = end;
-  }
-  return parts;
+const TOKEN = /(#.*)|((?:[rbfu]{0,2})(?:"""|\'\'\'))|([rbfu]{0,2}"(?:[^"\\]|\\.)*"|[rbfu]{0,2}'(?:[^'\\]|\\.)*')|\b(and|as|assert|async|await|break|case|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|lambda|match|nonlocal|not|or|pass|raise|return|try|while|with|yield|None|True|False)\b/gi;
+
+// For each line its comments, strings and keywords: [start, end, kind]. A string of several lines is followed.
+function tokens(lines) {
+  let open = null;
+  return lines.map((text) => {
+    const found = [];
+    let at = 0;
+    while (at < text.length) {
+      if (open) {
+        const end = text.indexOf(open, at);
+        const stop = end < 0 ? text.length : end + 3;
+        found.push([at, stop, "str"]);
+        if (end >= 0) open = null;
+        at = stop;
+        continue;
+      }
+      TOKEN.lastIndex = at;
+      const match = TOKEN.exec(text);
+      if (!match) break;
+      at = match.index + match[0].length;
+      if (match[2]) {
+        const end = text.indexOf(match[2].slice(-3), at);
+        if (end < 0) open = match[2].slice(-3);
+        at = end < 0 ? text.length : end + 3;
+        found.push([match.index, at, "str"]);
+      } else if (match[1]) found.push([match.index, at, "com"]);
+      else if (match[3]) found.push([match.index, at, "str"]);
+      else if (/^[a-z]|None|True|False/.test(match[4])) found.push([match.index, at, "key"]);
+    }
+    return found;
+  });
+}
+
+// The text with its tokens; what no test noticed is underlined.
+function marked(data, text, mutants, found) {
+  if (!text) return " ";
+  const units = (column) => Array.from(text).slice(0, column).join("").length; // columns are code points, JavaScript's are not
+  const hot = mutants.filter((mutant) => data.status(mutant) === "survived" && data.mutants.end_line[mutant] === data.mutants.line[mutant])
+    .map((mutant) => [units(data.mutants.column[mutant]), units(data.mutants.end_column[mutant]), "hot"]);
+  const spans = [...found, ...hot];
+  const edges = [...new Set([0, text.length, ...spans.flatMap(([start, end]) => [start, end])])].sort((a, b) => a - b);
+  return edges.slice(0, -1).map((start, index) => {
+    const kinds = spans.filter(([from, to]) => from <= start && start < to).map((span) => span[2]);
+    const piece = text.slice(start, edges[index + 1]);
+    return kinds.length ? h("span", { class: kinds.join(" ") }, piece) : piece;
+  });
 }
 
 function toggle(data, row, dot, mutant) {

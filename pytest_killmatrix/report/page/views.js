@@ -31,7 +31,6 @@ function overview(data) {
   if (!run.complete) alarms.push("Interrupted: the same command goes on from here.");
   const card = (title, ratio, words) => h("li", {}, title, h("strong", {}, percent(ratio.numerator, ratio.denominator)),
     h("span", { class: "soft" }, number(ratio.numerator) + " of " + number(ratio.denominator) + ": " + words));
-  const ratio = (row, numerator, denominator) => percent(row[numerator], denominator) + " (" + number(row[numerator]) + "/" + number(denominator) + ")";
   return [
     h("h1", {}, data.title),
     alarms.map((alarm) => h("p", { class: "alarm" }, alarm)),
@@ -49,12 +48,19 @@ function overview(data) {
       { title: "file", wide: true, value: (row) => row.path, show: (row) => h("a", { href: "#f/" + row.index }, row.path) },
       { title: "mutants", numeric: true, value: (row) => row.mutants, show: (row) => number(row.mutants) },
       { title: "what became of them", value: (row) => row.detected / (row.judged || 1), show: (row) => bar(row.found) },
-      { title: "assertion", numeric: true, value: (row) => row.killed / (row.killed + row.survived || 1), show: (row) => ratio(row, "killed", row.killed + row.survived) },
-      { title: "detection", numeric: true, value: (row) => row.detected / (row.judged || 1), show: (row) => ratio(row, "detected", row.judged) },
+      { title: "assertion", numeric: true, value: (row) => row.killed / (row.killed + row.survived || 1), show: (row) => fraction(row.killed, row.killed + row.survived) },
+      { title: "detection", numeric: true, value: (row) => row.detected / (row.judged || 1), show: (row) => fraction(row.detected, row.judged) },
       { title: "survived", numeric: true, value: (row) => row.survived, show: (row) => number(row.survived) },
       { title: "not covered", numeric: true, value: (row) => row.uncovered, show: (row) => number(row.uncovered) },
     ], files),
     survivors(data),
+    operators(data),
+    data.history.length > 1 && [h("h2", {}, "Runs in this sidecar"), table("Newest last; this page shows run " + data.number + ".", [
+      { title: "run", numeric: true, value: (row) => row.run }, { title: "started", value: (row) => row.started }, { title: "commit", value: (row) => row.commit },
+      { title: "mutants", numeric: true, value: (row) => row.mutants, show: (row) => number(row.mutants) },
+      ...["assertion", "detection"].map((name) => ({ title: name, numeric: true, value: (row) => row[name][0] / (row[name][1] || 1), show: (row) => fraction(...row[name]) })),
+      { title: "", value: (row) => (row.complete ? "" : "interrupted") },
+    ], data.history)],
     h("h2", {}, "Run"),
     h("dl", { class: "facts" }, [
       ["id", run.id], ["started", run.started], ["took", run.seconds.toFixed(1) + " s, " + run.cpu.total.toFixed(1) + " s of processor time"],
@@ -62,6 +68,26 @@ function overview(data) {
       ["set", score.reference_set], ...data.notes.map((note) => ["note", note]),
     ].map(([name, value]) => [h("dt", {}, name), h("dd", {}, String(value))])),
   ];
+}
+
+const fraction = (numerator, denominator) => percent(numerator, denominator) + " (" + number(numerator) + "/" + number(denominator) + ")";
+
+function operators(data) {
+  const groups = new Map();
+  for (let mutant = 0; mutant < data.mutantCount; mutant++) {
+    const name = data.mutants.operator[mutant];
+    if (!groups.has(name)) groups.set(name, []);
+    groups.get(name).push(mutant);
+  }
+  const rows = [...groups].map(([name, mutants]) => ({ name, mutants: mutants.length, found: data.counts(mutants) }));
+  const of = (row, status) => row.found[status] || 0;
+  return [h("h2", {}, "Operators"), table("Mutants by the rule that made them.", [
+    { title: "operator", value: (row) => row.name },
+    { title: "mutants", numeric: true, value: (row) => row.mutants, show: (row) => number(row.mutants) },
+    { title: "what became of them", value: (row) => of(row, "killed") / row.mutants, show: (row) => bar(row.found) },
+    { title: "assertion", numeric: true, value: (row) => of(row, "killed") / (of(row, "killed") + of(row, "survived") || 1), show: (row) => fraction(of(row, "killed"), of(row, "killed") + of(row, "survived")) },
+    { title: "survived", numeric: true, value: (row) => of(row, "survived"), show: (row) => number(of(row, "survived")) },
+  ], rows)];
 }
 
 function survivors(data) {
