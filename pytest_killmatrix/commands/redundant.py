@@ -90,7 +90,7 @@ def _lines(
         yield line, {}
     names = [plain(test.nodeid, ascii=screen.ascii) for test in tests]
     yield from _names("kill nothing", [names[test] for test in found.idle], screen, limit)
-    pairs = [f"{names[test]}  (as {names[other]})" for test, other in found.subsumed.items()]
+    pairs = [f"{names[test]}  as {_beside(names[other], names[test])}" for test, other in found.subsumed.items()]
     yield from _names("kill nothing that one other test does not kill", pairs, screen, limit)
     alone = [names[test] for test in found.needless if test not in found.subsumed]
     yield from _names("kill nothing that no other test kills: each can go, not all of them", alone, screen, limit)
@@ -114,6 +114,12 @@ def _lines(
         "assertion / (those + survived)",
         screen,
     )
+
+
+def _beside(name: str, other: str) -> str:
+    """A test's name where another is named already: without the file, if that is the same."""
+    path, separator, rest = name.partition("::")
+    return separator + rest if other.partition("::")[0] == path and rest else name
 
 
 def _wrap(text: str, screen: Output) -> Iterator[Line]:

@@ -16,9 +16,9 @@ def reference() -> str:
         "",
         "<!-- generated: python -m pytest_killmatrix.commands.reference > docs/reference/command.md -->",
         "",
-        "`killmatrix COMMAND` reads the sidecar of a run and changes nothing. Without `--db` it is `.killmatrix.sqlite`",
-        "here or in the nearest directory above that has one. Exit status: 0, or 4 with one line on standard error that",
-        "says what would do.",
+        "`killmatrix COMMAND` reads the sidecar of a run and changes nothing. Without `--db` that is",
+        "`.killmatrix.sqlite` here, or in the nearest directory above that has one. Exit status: 0, or 4 with one line",
+        "on standard error that says what would do.",
         "",
     ]
     for name, summary in COMMANDS.items():

@@ -13,7 +13,7 @@ from pytest_killmatrix.report.json import mutant_object
 from pytest_killmatrix.report.listing import Line
 from pytest_killmatrix.report.source_diff import diff_lines
 from pytest_killmatrix.report.text import cells as columns
-from pytest_killmatrix.report.text import count, fit, flow, one_line_diff, plain, printable
+from pytest_killmatrix.report.text import count, fit, fit_left, flow, one_line_diff, plain, printable
 from pytest_killmatrix.report.why import TITLES, need, reason, samples
 from pytest_killmatrix.store.reader import MutantRow, Reader
 
@@ -58,7 +58,7 @@ def _choice(reader: Reader, word: str, found: Sequence[Named], screen: Output) -
     for one in found[:_CHOICE]:
         row = reader.mutant(one.number)
         left = f"  {one.key.rpartition('::')[2]}  {row.status.value:12} "
-        place = fit(f"{plain(one.path, ascii=screen.ascii)}:{one.line}", screen.width // 3, dots)
+        place = fit_left(f"{plain(one.path, ascii=screen.ascii)}:{one.line}", screen.width // 3, dots)
         room = max(screen.width - columns(left) - columns(place) - 2, 10)
         diff = one_line_diff(row.mutant.original, row.mutant.replacement, room, ascii=screen.ascii)
         yield f"{left}{place}  {diff}", {"red": row.status is Status.SURVIVED}
