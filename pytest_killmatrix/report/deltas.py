@@ -41,9 +41,9 @@ def delta_lines(delta: dict[str, Any], width: int, verbosity: int = 0, *, ascii:
         return
     yield fit(f"  scores over one set: {scores(delta)}", width, dots), {}
     limit = None if verbosity > 0 else _LISTED
-    gained = [f"{one['mutant']}  by {', '.join(one['killed_by'])}" for one in delta["gained"]]
-    lost = [f"{one['mutant']}  was killed by {', '.join(one['was_killed_by'])}" for one in delta["lost"]]
-    unconfirmed = [f"{one['mutant']}  {one['why']}" for one in delta["unconfirmed"]]
+    gained = [f"{one['mutant']} by {', '.join(one['killed_by'])}" for one in delta["gained"]]
+    lost = [f"{one['mutant']} was killed by {', '.join(one['was_killed_by'])}" for one in delta["lost"]]
+    unconfirmed = [f"{one['mutant']}: {one['why']}" for one in delta["unconfirmed"]]
     for name, entries in (
         ("gained", gained), ("lost", lost), ("upgraded to an assertion", delta["upgraded"]),
         ("downgraded from an assertion", delta["downgraded"]), ("not confirmed", unconfirmed),
@@ -53,7 +53,7 @@ def delta_lines(delta: dict[str, Any], width: int, verbosity: int = 0, *, ascii:
 
 
 def _by_test(one: dict[str, Any]) -> str:
-    text = f"{one['nodeid']}  {one['change']}: gained {one['gained']}, {one['unique']} by it alone"
+    text = f"{one['nodeid']}, {one['change']}: gained {one['gained']}, {one['unique']} by it alone"
     return f"{text}, {one['verdict']}" if one.get("verdict") else text
 
 

@@ -95,6 +95,7 @@ function survivors(data) {
   for (let mutant = 0; mutant < data.mutantCount; mutant++) if (data.status(mutant) === "survived") rows.push(mutant);
   if (!rows.length) return null;
   const why = (mutant) => data.why[mutant] || {};
+  rows.sort((a, b) => Boolean(why(b).title) - Boolean(why(a).title) || a - b); // what is known can be acted on
   const kinds = {};
   for (const mutant of rows) kinds[why(mutant).title || "cannot be told"] = (kinds[why(mutant).title || "cannot be told"] || 0) + 1;
   return [
