@@ -7,8 +7,10 @@ finds is stored beside the cells and changes none.
 from __future__ import annotations
 
 import hashlib
+import itertools
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +23,9 @@ from pytest_killmatrix.source import SourceError, SourceFile
 from pytest_killmatrix.store.writer import Sidecar
 
 _MOST_APART: Final = 500  # tests that run once more, each in a fork of its own
+_CHUNK: Final = 25  # tests of one child
+_BUDGET: Final = (4.0, 2.0)  # of a test under probes: factor of its clean duration, least seconds
+_PATIENCE: Final = (3.0, 30.0)  # of the whole pass: factor of what its tests take, and seconds more
 
 
 def keep_texts(sidecar: Sidecar, run: int, files: Mapping[str, Path], hashes: Mapping[str, str]) -> None:
@@ -49,7 +54,11 @@ class Suspects:
 
 @dataclass(slots=True)
 class Explainer:
-    """Finds out why mutants survived; ``cpu`` is in seconds."""
+    """Finds out why mutants survived; ``cpu`` is in seconds.
+
+    Probes cost time where they stand in loops. So a test gets less of it than under a mutant, and the whole pass has an
+    end: what was not seen by then is not told.
+    """
 
     pool: Pool
     suspects: Suspects
@@ -62,6 +71,7 @@ class Explainer:
     _sites: list[Site] = field(default_factory=list)
     _swaps: list[Swap] = field(default_factory=list)
     _seen: dict[int, dict[int, Seen]] = field(default_factory=dict)
+    _until: float = 0.0
 
     def explain(self, survivors: Mapping[int, Sequence[int]], sidecar: Sidecar, run: int, *, probe: bool) -> None:
         """Store a cause for every survivor of which one can be told, given the tests that passed under each.
@@ -70,7 +80,13 @@ class Explainer:
         """
         self._place(survivors, probe)
         if self._sites:
-            self._watch(survivors)
+            limits = self.pool.limits
+            factor, least = _BUDGET
+            self.pool.limits = replace(limits, budget=lambda test: max(factor * limits.clean(test), least))
+            try:
+                self._watch(survivors)
+            finally:
+                self.pool.limits = limits
         dropped = {mutant for site in self._sites if site.follows is not None for mutant, _ in site.variants}
         for mutant, tests in survivors.items():
             found = self._found.get(mutant, Found())
@@ -111,6 +127,9 @@ class Explainer:
         """
         watched = {mutant for site in self._sites for mutant, _ in site.variants}
         wanted = {test for mutant in watched for test in survivors[mutant]} - set(self.suspects.blind)
+        factor, more = _PATIENCE
+        takes = sum(self.pool.limits.clean(test) for test in wanted) / self.width
+        self._until = time.monotonic() + factor * takes + more
         self._run(sorted(wanted), apart=False)
         missing = {
             test
@@ -124,8 +143,9 @@ class Explainer:
         together = [test for test in tests if test not in self.suspects.unsafe]
         serial = [test for test in tests if test in self.suspects.unsafe]
         for chosen, width in ((together, self.width), (serial, 1)):
-            size = -(-len(chosen) // width) if chosen else 1
-            tasks = (self._task(chosen[at : at + size], apart) for at in range(0, len(chosen), size))
+            size = max(1, min(-(-len(chosen) // width), _CHUNK))
+            starts = itertools.takewhile(lambda _: time.monotonic() < self._until, range(0, len(chosen), size))
+            tasks = (self._task(chosen[at : at + size], apart) for at in starts)
             for result in self.pool.run(tasks, width=width, tick=self.tick):
                 self._take(result)
 
