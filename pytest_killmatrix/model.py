@@ -251,8 +251,9 @@ class Site:
     """An expression of the original program whose value, and the mutants' in its place, can be computed from operands.
 
     ``variants`` are mutants by number with their formulas; ``names`` the operands' text, None for a constant. With
-    ``decides`` only the truth of the value matters. A site with ``dropped``, a position or a keyword, is a callee whose
-    default for that parameter the next site's one operand is compared with.
+    ``decides`` only the truth of the value matters. ``effect`` is what is compared where that is not the expression's
+    value: of an augmented assignment, the target's new value. A site with ``dropped``, a position or a keyword, is a
+    callee; with its default for that parameter the operand of the site that ``follows`` it is compared.
     """
 
     original: Formula
@@ -261,6 +262,7 @@ class Site:
     decides: bool = False
     dropped: int | str | None = None
     follows: int | None = None
+    effect: Formula | None = None
 
 
 @dataclass(slots=True)

@@ -55,6 +55,13 @@ class _Place:
     variants: list[tuple[int, Formula]] = field(default_factory=list)
     dropped: int | str | None = None
     follows: tuple[Path, str] | None = None
+    target: str | None = None  # of an augmented assignment: the first operand, in the expression's place no operand
+    effect: Formula | None = None
+
+    def site(self, follows: int | None) -> Site:
+        """What the probe has to know; ``follows`` is the number of the callee's site."""
+        variants = tuple(self.variants)
+        return Site(self.original, variants, self.names, self.decides, self.dropped, follows, self.effect)
 
 
 class Prober(Compiler):
@@ -97,9 +104,7 @@ class Prober(Compiler):
                 for name in ordered:
                     place = places[name]
                     _put(tree, place, numbers[name])
-                    follows = None if place.follows is None else numbers[place.follows]
-                    variants = tuple(place.variants)
-                    sites.append(Site(place.original, variants, place.names, place.decides, place.dropped, follows))
+                    sites.append(place.site(None if place.follows is None else numbers[place.follows]))
                 codes += self._codes(key, tree)
         return sites, codes
 
@@ -131,6 +136,9 @@ def _add_places(
     if isinstance(before, ast.operator | ast.unaryop | ast.cmpop):
         path = path[:-1]
         before, after = _at(original, path), _at(mutated, path)
+    if isinstance(before, ast.AugAssign) and isinstance(after, ast.AugAssign | ast.Assign):
+        _add_augmented(places, index, before, after, path, original)
+        return None
     if not isinstance(before, ast.expr) or not isinstance(after, ast.expr):
         return None
     known = _comparison(before, after)
@@ -152,6 +160,32 @@ def _add_places(
     )
     places.setdefault((path, "value"), place).variants.append((index, variant))
     return known
+
+
+def _add_augmented(
+    places: dict[tuple[Path, str], _Place],
+    index: int,
+    before: ast.AugAssign,
+    after: ast.AugAssign | ast.Assign,
+    path: Path,
+    original: ast.Module,
+) -> None:
+    """The mutant gives another value to the target of an augmented assignment, which is a plain name: reading it twice
+    runs no code.
+    """
+    value = (*path, ("value", None))
+    target = after.target if isinstance(after, ast.AugAssign) else after.targets[0]
+    same = isinstance(target, ast.Name) and isinstance(before.target, ast.Name) and target.id == before.target.id
+    if not same or ast.dump(before.value) != ast.dump(after.value) or not _wrappable(original, value):
+        return
+    assert isinstance(before.target, ast.Name)
+    operands: tuple[Formula, Formula] = (("x", 0), ("x", 1))
+    plain = isinstance(after, ast.Assign)
+    variant = operands[1] if plain else ("b", type(after.op).__name__, *operands)  # type: ignore[union-attr]
+    name = None if isinstance(before.value, ast.Constant) else _short(before.value)
+    place = _Place(value, ((),), operands[1], (before.target.id, name), False, target=before.target.id)
+    place.effect = ("b", type(before.op).__name__, *operands)
+    places.setdefault((value, "augmented"), place).variants.append((index, variant))
 
 
 def _add_dropped(
@@ -358,6 +392,8 @@ def _put(tree: ast.Module, place: _Place, number: int) -> None:
     target = _at(tree, place.path)
     assert isinstance(target, ast.expr)
     operands = [_at(target, path) for path in place.operands]
+    if place.target is not None:
+        operands.insert(0, ast.Name(place.target, ast.Load()))
     call = ast.Call(
         ast.Constant(marking.PLACEHOLDER),
         [ast.Constant(number), *(operand for operand in operands if isinstance(operand, ast.expr))],

@@ -120,6 +120,8 @@ class Probe:
 
     def _compare(self, tally: _Tally, site: Site, formula: Formula, values: tuple[Any, ...], value: Any) -> None:
         try:
+            if site.effect is not None:
+                value = _imagine(site.effect, values, value)
             mutated = _imagine(formula, values, value)
             same = _truth(value) is _truth(mutated) if site.decides else _same(value, mutated)
         except _Unknown:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from pytest_killmatrix.model import SIDECAR_NAME
 from pytest_killmatrix.reading.find import NotFoundError, find_sidecar
 from pytest_killmatrix.report.colour import Output
 from pytest_killmatrix.report.errors import ReportError
+from pytest_killmatrix.report.text import is_ascii_only
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.reader import Reader
 
@@ -61,4 +63,4 @@ def output(arguments: argparse.Namespace) -> Output:
 
 
 def print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    print(json.dumps(value, indent=2, ensure_ascii=is_ascii_only(sys.stdout.encoding), default=str))

@@ -28,6 +28,8 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.output is not None:
             write_report(reader, arguments.output, made, "--output")
         else:
-            for chunk in made.chunks(reader):
-                sys.stdout.write(chunk.encode("utf-8", "backslashreplace").decode("utf-8"))
+            sys.stdout.flush()
+            for chunk in made.chunks(reader):  # a file in UTF-8, whatever the terminal speaks
+                sys.stdout.buffer.write(chunk.encode("utf-8", "backslashreplace"))
+            sys.stdout.buffer.flush()
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -182,6 +183,21 @@ def test_a_reader_that_goes_away(sidecar: Path) -> None:
     command = f"{sys.executable} -m pytest_killmatrix.cli export --format json --db {sidecar} | head -c 10"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["show", "tables.py"], ["show", "tables.py", "--json"], ["report", "-v"], ["export", "--format", "json"],
+     ["sql", "SELECT original FROM mutants"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_whatever_the_terminal_speaks(sidecar: Path, words: list[str]) -> None:
+    encoding = "utf-8" if words[0] == "export" else "ascii"
+    environ = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "pytest_killmatrix.cli", *words, "--db", str(sidecar)]
+    done = subprocess.run(command, capture_output=True, env=environ)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode(encoding)
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json"])

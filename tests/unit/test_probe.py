@@ -417,7 +417,7 @@ def test_wherever_an_expression_stands(body: str, before: str, after: str) -> No
 @pytest.mark.parametrize(
     ("body", "before", "after"),
     [
-        ("    a += b\n    return a", "a += b", "a = b"),
+        ("    g = [a]\n    g[0] += b\n    return g", "g[0] += b", "g[0] = b"),
         ("    return a and b", "and", "or"),
         ("    g = a\n    return g", "g = a", "pass; g = 1"),
         ("    return 1 < a < b", "1 < a < b", "1 < a <= b"),
@@ -427,6 +427,26 @@ def test_where_nothing_can_be_told_the_program_is_left_alone(body: str, before: 
     watched = Watched(f"def f(a, b):\n{body}\n", [(before, after)])
     assert watched.call("f", 1, 2) is not None
     assert all(not infected for _, infected, _ in watched.seen().values())
+
+
+@pytest.mark.parametrize(
+    ("change", "values", "seen"),
+    [
+        ("a -= b", (1, 0), (1, 0, 0)),
+        ("a -= b", (1, 2), (1, 1, 0)),
+        ("a = b", (0, 5), (1, 0, 0)),
+        ("a = b", (1, 5), (1, 1, 0)),
+        ("a *= b", (2, 2), (1, 0, 0)),
+        ("a -= b", ([1], [2]), (1, 0, 1)),
+    ],
+)
+def test_an_augmented_assignment_of_a_name(change: str, values: tuple[Any, Any], seen: tuple[int, int, int]) -> None:
+    watched = Watched("def f(a, b):\n    a += b\n    return a\n", [("a += b", change)])
+    expected = values[0] + values[1]
+    got = watched.call("f", *values)
+    assert got == expected
+    assert not isinstance(got, list) or got is values[0]  # in place, as ever
+    assert watched.seen() == {0: seen}
 
 
 def test_a_probed_tree_has_no_new_names() -> None:
