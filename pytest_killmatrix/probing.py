@@ -17,11 +17,9 @@ from typing import Final
 from pytest_killmatrix.activation import marking
 from pytest_killmatrix.compiling import Compiler, _follow, _pairs, shape_of
 from pytest_killmatrix.model import Formula, Mutant, Site, SwapCode
+from pytest_killmatrix.places import Path, decides, in_message, is_simple, node_at, short, wrappable
 
-Path = tuple[tuple[str, int | None], ...]
 _OPERATORS: Final = (ast.BinOp, ast.UnaryOp, ast.Compare)
-_DECIDERS: Final = (ast.If, ast.While, ast.IfExp, ast.Assert)
-_NAME: Final = 40
 _DIFFER: Final = {
     frozenset({"Lt", "LtE"}): "{0} == {1}",
     frozenset({"Gt", "GtE"}): "{0} == {1}",
@@ -82,7 +80,7 @@ class Prober(Compiler):
         if difference is None:
             return Found()
         path: Path = tuple((step.field, step.position) for step in difference.steps)
-        found = Found(_in_message(unit.tree, path))
+        found = Found(in_message(unit.tree, path))
         if probed and not found.in_message:
             places = self._places.setdefault(unit.key, {})
             self._members.setdefault(unit.key, mutant)
@@ -129,13 +127,16 @@ def _add_places(
     field: str | None,
 ) -> str | None:
     """Add what the mutant needs to be watched; in words for which operands it differs, where that is known."""
-    before, after = _at(original, path), _at(mutated, path)
+    before, after = node_at(original, path), node_at(mutated, path)
+    if isinstance(before, ast.boolop):
+        _add_connective(places, index, original, path[:-1])
+        return None
     if isinstance(before, ast.Call) and isinstance(after, ast.Call):
         _add_dropped(places, index, before, after, path, original)
         return None
     if isinstance(before, ast.operator | ast.unaryop | ast.cmpop):
         path = path[:-1]
-        before, after = _at(original, path), _at(mutated, path)
+        before, after = node_at(original, path), node_at(mutated, path)
     if isinstance(before, ast.AugAssign) and isinstance(after, ast.AugAssign | ast.Assign):
         _add_augmented(places, index, before, after, path, original)
         return None
@@ -143,8 +144,8 @@ def _add_places(
         return None
     known = _comparison(before, after)
     path = _grown(original, path)
-    before, after = _at(original, path), _at(mutated, path)
-    if not isinstance(before, ast.expr) or not isinstance(after, ast.expr) or not _wrappable(original, path):
+    before, after = node_at(original, path), node_at(mutated, path)
+    if not isinstance(before, ast.expr) or not isinstance(after, ast.expr) or not wrappable(original, path):
         return None
     operands: list[tuple[Path, ast.expr]] = []
     formula = _formula(before, (), operands)
@@ -155,11 +156,29 @@ def _add_places(
         path,
         tuple(where for where, _ in operands),
         formula,
-        tuple(None if isinstance(node, ast.Constant) else _short(node) for _, node in operands),
-        _decides(original, path),
+        tuple(None if isinstance(node, ast.Constant) else short(node) for _, node in operands),
+        decides(original, path),
     )
     places.setdefault((path, "value"), place).variants.append((index, variant))
     return known
+
+
+def _add_connective(places: dict[tuple[Path, str], _Place], index: int, original: ast.Module, path: Path) -> None:
+    """``and`` became ``or``, or the other way, of two operands of which only the truth counts.
+
+    The second operand is evaluated where the first does not settle the original; then it settles the mutant, which
+    differs if the second has the other truth. Where the first settles the original, the mutant evaluates more.
+    """
+    node = node_at(original, path)
+    if not isinstance(node, ast.BoolOp) or len(node.values) != 2 or not decides(original, path):
+        return
+    settled = isinstance(node.op, ast.And)  # what the mutant is where the second operand is evaluated
+    for position, variant in ((0, ("if", settled)), (1, ("c", settled))):
+        operand = (*path, ("values", position))
+        if not wrappable(original, operand):
+            return
+        place = _Place(operand, ((),), ("x", 0), (short(node.values[position]),), True)
+        places.setdefault((operand, "connective"), place).variants.append((index, variant))
 
 
 def _add_augmented(
@@ -176,13 +195,13 @@ def _add_augmented(
     value = (*path, ("value", None))
     target = after.target if isinstance(after, ast.AugAssign) else after.targets[0]
     same = isinstance(target, ast.Name) and isinstance(before.target, ast.Name) and target.id == before.target.id
-    if not same or ast.dump(before.value) != ast.dump(after.value) or not _wrappable(original, value):
+    if not same or ast.dump(before.value) != ast.dump(after.value) or not wrappable(original, value):
         return
     assert isinstance(before.target, ast.Name)
     operands: tuple[Formula, Formula] = (("x", 0), ("x", 1))
     plain = isinstance(after, ast.Assign)
     variant = operands[1] if plain else ("b", type(after.op).__name__, *operands)  # type: ignore[union-attr]
-    name = None if isinstance(before.value, ast.Constant) else _short(before.value)
+    name = None if isinstance(before.value, ast.Constant) else short(before.value)
     place = _Place(value, ((),), operands[1], (before.target.id, name), False, target=before.target.id)
     place.effect = ("b", type(before.op).__name__, *operands)
     places.setdefault((value, "augmented"), place).variants.append((index, variant))
@@ -203,13 +222,13 @@ def _add_dropped(
     parameter, below = dropped
     callee, argument = (*path, ("func", None)), (*path, *below)
     name = parameter if isinstance(parameter, str) else str(parameter)
-    if not _wrappable(original, callee) or not _wrappable(original, argument):
+    if not wrappable(original, callee) or not wrappable(original, argument):
         return
-    node = _at(original, argument)
+    node = node_at(original, argument)
     assert isinstance(node, ast.expr)
     known = (callee, f"callee of {name}")
     places[known] = _Place(callee, ((),), ("x", 0), (None,), False, [], parameter)
-    value = _Place(argument, ((),), ("x", 0), (_short(node),), False, [(index, ("x", 0))], None, known)
+    value = _Place(argument, ((),), ("x", 0), (short(node),), False, [(index, ("x", 0))], None, known)
     places[argument, "dropped"] = value
 
 
@@ -232,14 +251,14 @@ def _dropped(before: ast.Call, after: ast.Call) -> tuple[int | str, Path] | None
 def _grown(tree: ast.Module, path: Path) -> Path:
     """The path to the largest expression of operators around one, whose operands keep their order of evaluation."""
     while len(path) > 0:
-        parent, (name, _) = _at(tree, path[:-1]), path[-1]
+        parent, (name, _) = node_at(tree, path[:-1]), path[-1]
         if isinstance(parent, ast.UnaryOp):
             pass
         elif isinstance(parent, ast.BinOp):
-            if name == "left" and not _is_simple(parent.right):
+            if name == "left" and not is_simple(parent.right):
                 return path
         elif isinstance(parent, ast.Compare) and len(parent.ops) == 1:
-            if name == "left" and not _is_simple(parent.comparators[0]):
+            if name == "left" and not is_simple(parent.comparators[0]):
                 return path
         else:
             return path
@@ -261,7 +280,7 @@ def _formula(node: ast.expr, path: Path, operands: list[tuple[Path, ast.expr]]) 
         return "x", len(operands) - 1
     left, right, right_path = parts
     left_path = (*path, ("left", None))
-    if _is_simple(right) or not isinstance(left, _OPERATORS):
+    if is_simple(right) or not isinstance(left, _OPERATORS):
         first = _formula(left, left_path, operands)
     else:  # its operations come before the right side is evaluated
         operands.append((left_path, left))
@@ -318,80 +337,14 @@ def _comparison(before: ast.expr, after: ast.expr) -> str | None:
     if [ast.dump(node) for node in old] != [ast.dump(node) for node in new]:
         return None
     words = _DIFFER.get(frozenset({type(before.ops[0]).__name__, type(after.ops[0]).__name__}))
-    return None if words is None else words.format(_short(old[0]), _short(old[1]))
-
-
-def _in_message(tree: ast.Module, path: Path) -> bool:
-    """Whether the place is inside what a raise, an assert or a warning says."""
-    for length in range(len(path) - 1, -1, -1):
-        node, below = _at(tree, path[:length]), path[length:]
-        if isinstance(node, ast.Raise):
-            return isinstance(node.exc, ast.Call) and below[:2][0] == ("exc", None) and _is_argument(below[1:])
-        if isinstance(node, ast.Assert):
-            return below[0] == ("msg", None)
-        if isinstance(node, ast.Call) and _warns(node.func):
-            return below[0] == ("args", 0) or (below[0][0] == "keywords" and _keyword(node, below) == "message")
-        if isinstance(node, ast.stmt | ast.Lambda):
-            return False
-    return False
-
-
-def _is_argument(below: Path) -> bool:
-    return bool(below) and below[0][0] in ("args", "keywords")
-
-
-def _keyword(node: ast.Call, below: Path) -> str | None:
-    position = below[0][1]
-    return node.keywords[position].arg if position is not None and position < len(node.keywords) else None
-
-
-def _warns(function: ast.expr) -> bool:
-    if isinstance(function, ast.Attribute):
-        return isinstance(function.value, ast.Name) and function.value.id == "warnings" and function.attr == "warn"
-    return isinstance(function, ast.Name) and function.id == "warn"
-
-
-def _decides(tree: ast.Module, path: Path) -> bool:
-    """Whether only the truth of the expression counts."""
-    return isinstance(_at(tree, path[:-1]), _DECIDERS) and path[-1] == ("test", None)
-
-
-def _wrappable(tree: ast.Module, path: Path) -> bool:
-    """Whether the expression at the path may be replaced by a call."""
-    if not path:
-        return False
-    steps = tuple(
-        marking.Step(node, *step) for at, step in enumerate(path) if isinstance(node := _at(tree, path[:at]), ast.AST)
-    )
-    return len(steps) == len(path) and marking.may_wrap(steps, _at(tree, path))
-
-
-def _is_simple(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name | ast.Constant)
-
-
-def _short(node: ast.expr) -> str:
-    text = " ".join(ast.unparse(node).split())
-    return text if len(text) <= _NAME else text[: _NAME - 1] + "…"
-
-
-def _at(tree: ast.AST, path: Path) -> object:
-    """What is at the end of a path; None where there is nothing."""
-    node: object = tree
-    for name, position in path:
-        node = getattr(node, name, None)
-        if position is not None:
-            if not isinstance(node, list) or position >= len(node):
-                return None
-            node = node[position]
-    return node
+    return None if words is None else words.format(short(old[0]), short(old[1]))
 
 
 def _put(tree: ast.Module, place: _Place, number: int) -> None:
     """Put the call of the probe in the expression's place (in place)."""
-    target = _at(tree, place.path)
+    target = node_at(tree, place.path)
     assert isinstance(target, ast.expr)
-    operands = [_at(target, path) for path in place.operands]
+    operands = [node_at(target, path) for path in place.operands]
     if place.target is not None:
         operands.insert(0, ast.Name(place.target, ast.Load()))
     call = ast.Call(
@@ -399,7 +352,7 @@ def _put(tree: ast.Module, place: _Place, number: int) -> None:
         [ast.Constant(number), *(operand for operand in operands if isinstance(operand, ast.expr))],
         [],
     )
-    parent, (name, position) = _at(tree, place.path[:-1]), place.path[-1]
+    parent, (name, position) = node_at(tree, place.path[:-1]), place.path[-1]
     ast.copy_location(call, target)
     ast.fix_missing_locations(call)
     if position is None:

@@ -253,6 +253,10 @@ def _imagine(formula: Formula, values: Sequence[Any], value: Any) -> Any:
         return parts[1]
     if kind == "v":
         return value
+    if kind == "if":
+        if _truth(value) is parts[1]:
+            return value
+        raise _Unknown
     if kind in ("and", "or"):
         result: Any = None
         for part in parts[1:]:

@@ -449,6 +449,36 @@ def test_an_augmented_assignment_of_a_name(change: str, values: tuple[Any, Any],
     assert watched.seen() == {0: seen}
 
 
+@pytest.mark.parametrize(
+    ("text", "after", "values", "seen"),
+    [
+        ("a and b", "a or b", (1, 1), (2, 0, 0)),
+        ("a and b", "a or b", (1, 0), (2, 1, 0)),
+        ("a and b", "a or b", (0, 1), (1, 0, 1)),  # what b would be, nobody asked
+        ("a or b", "a and b", (0, 0), (2, 0, 0)),
+        ("a or b", "a and b", (0, 1), (2, 1, 0)),
+        ("a or b", "a and b", (1, 0), (1, 0, 1)),
+        ("not (a and b)", "not (a or b)", (1, 0), (2, 1, 0)),
+    ],
+)
+def test_and_and_or_in_a_condition(text: str, after: str, values: tuple[int, int], seen: tuple[int, int, int]) -> None:
+    watched = Watched(f"def f(a, b):\n    if {text}:\n        return 1\n    return 2\n", [(text, after)])
+    expected = 1 if eval(text, {}, dict(zip("ab", values, strict=True))) else 2
+    assert watched.call("f", *values) == expected
+    assert watched.seen() == {0: seen}
+
+
+@given(st.tuples(*(st.sampled_from([0, 1, "", "x", None]) for _ in range(2))), st.booleans())
+def test_what_is_said_of_connectives_is_true(values: tuple[object, object], conjunction: bool) -> None:
+    text, after = ("a and b", "a or b") if conjunction else ("a or b", "a and b")
+    watched = Watched(f"def f(a, b):\n    if {text}:\n        return 1\n    return 2\n", [(text, after)])
+    names = dict(zip("ab", values, strict=True))
+    assert watched.call("f", *values) == (1 if eval(text, {}, names) else 2)
+    differs = bool(eval(text, {}, names)) is not bool(eval(after, {}, names))
+    _, infected, unknown = watched.seen()[0]
+    assert unknown or bool(infected) is differs
+
+
 def test_a_probed_tree_has_no_new_names() -> None:
     watched = watch("a < b", "a <= b")
     assert isinstance(watched.sites[0], Site)
