@@ -6,6 +6,7 @@ finds is stored beside the cells and changes none.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import time
@@ -17,12 +18,13 @@ from typing import Final
 from pytest_killmatrix.analysis.causes import Seen, cause_of
 from pytest_killmatrix.executor.pool import Pool, TaskResult
 from pytest_killmatrix.executor.protocol import Purpose, Swap, Task
-from pytest_killmatrix.model import Build, Mutant, Outcome, Sample, Site
+from pytest_killmatrix.model import Mutant, Outcome, Sample, Site
 from pytest_killmatrix.probing import Found, Prober
 from pytest_killmatrix.source import SourceError, SourceFile
 from pytest_killmatrix.store.writer import Sidecar
 
 _MOST_APART: Final = 500  # tests that run once more, each in a fork of its own
+_BEYOND_US: Final = (SyntaxError, ValueError, RecursionError, MemoryError)  # of trees and of compiling them
 _CHUNK: Final = 25  # tests of one child
 _BUDGET: Final = (4.0, 2.0)  # of a test under probes: factor of its clean duration, least seconds
 _PATIENCE: Final = (3.0, 30.0)  # of the whole pass: factor of what its tests take, and seconds more
@@ -40,11 +42,12 @@ def keep_texts(sidecar: Sidecar, run: int, files: Mapping[str, Path], hashes: Ma
 class Suspects:
     """What the survivors are looked for in, by index.
 
-    ``unsafe`` tests run with nothing beside them; ``blind`` ones look at code objects and are not run.
+    ``swapped`` are the mutants that only running functions evaluates, and no collection of a test file. ``unsafe``
+    tests run with nothing beside them; ``blind`` ones look at code objects and are not run.
     """
 
     mutants: Sequence[Mutant]
-    builds: Sequence[Build]
+    swapped: Collection[int]
     files: Mapping[str, Path]
     hashes: Mapping[str, str]
     needs: Mapping[int, tuple[int, ...]]
@@ -111,15 +114,21 @@ class Explainer:
             source = _source(suspects.files[path], suspects.hashes[path])
             if source is None:
                 continue
-            prober = Prober(source, str(suspects.files[path]))
-            for index in members:
-                swapped = probe and not suspects.mutants[index].static and bool(suspects.builds[index].codes)
-                self._found[index] = prober.look_at(index, suspects.mutants[index], probed=swapped)
-                self.tick()
-            sites, codes = prober.sites(len(self._sites))
-            self._sites += sites
             file = str(suspects.files[path])
+            prober = Prober(source, file)
+            for index in members:
+                self._look(prober, index, probe and index in suspects.swapped)
+                self.tick()
+            try:
+                sites, codes = prober.sites(len(self._sites))
+            except _BEYOND_US:
+                continue
+            self._sites += sites
             self._swaps += [Swap(file, code.line, code.original, code.plain) for code in codes]
+
+    def _look(self, prober: Prober, index: int, probed: bool) -> None:
+        with contextlib.suppress(*_BEYOND_US):
+            self._found[index] = prober.look_at(index, self.suspects.mutants[index], probed=probed)
 
     def _watch(self, survivors: Mapping[int, Sequence[int]]) -> None:
         """Run the tests together; then, each in a fork of its own, those in which something was not evaluated that they

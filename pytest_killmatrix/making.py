@@ -17,11 +17,10 @@ from pytest_killmatrix.child.scratch import holder_of
 from pytest_killmatrix.clean.runs import CleanRuns
 from pytest_killmatrix.controls import NOT_EXERCISED, OK, Controls
 from pytest_killmatrix.executor.base import Executor
-from pytest_killmatrix.executor.pool import PoolBroken
 from pytest_killmatrix.explaining import Explainer, Suspects, keep_texts
 from pytest_killmatrix.generate import FileError, FileMutants, GenerationError, Spec, generate
 from pytest_killmatrix.matrix import Done, Matrix, Subjects
-from pytest_killmatrix.model import Build, Mutant, Replacement, RunInfo, Status
+from pytest_killmatrix.model import Build, Mutant, Replacement, Route, RunInfo, Status
 from pytest_killmatrix.options import SUBPROCESS
 from pytest_killmatrix.plan import Planned, plan_mutant, plan_static
 from pytest_killmatrix.prepared import Prepared, Stop, Written
@@ -356,7 +355,7 @@ class Maker:
         self.narrator.say("why mutants survived")
         suspects = Suspects(
             self.mutants,
-            self.builds,
+            {planned.mutant for planned in self.plan if planned.route is Route.SWAP and planned.status is None},
             self.prepared.targets.files,
             self.hashes,
             self.needs,
@@ -366,8 +365,10 @@ class Maker:
         explainer = Explainer(self.pool, suspects, self._ids, self.settings.workers, self.lean, self.narrator.tick)
         try:
             explainer.explain(sidecar.survivors(run), sidecar, run, probe=not self.executor.collecting)
-        except PoolBroken:
-            self.info.notes.append("why mutants survived was not found out: the process that makes children was gone")
+        except StoreError:
+            raise
+        except Exception as error:  # nothing that is only explained may cost what was judged
+            self.info.notes.append(f"why mutants survived was not found out: {type(error).__name__}: {error}")
         finally:
             self.cpu["confirm"] += explainer.cpu
 

@@ -47,6 +47,10 @@ SHOP = """\
 
     def odd(one, other):
         return one < other
+
+
+    def several(piece):
+        return piece > 1
     """
 TESTS = """\
     import pytest
@@ -56,6 +60,11 @@ TESTS = """\
     @pytest.mark.parametrize("quantity", [1, 11])
     def test_tier(quantity):
         assert shop.tier(quantity) == ("big" if quantity > 5 else "small")
+
+
+    @pytest.mark.parametrize("several", [shop.several(1)])
+    def test_several(several):
+        assert shop.several(5)
 
 
     def test_tier_again():
@@ -93,6 +102,7 @@ CASES = [
     Case("default", "tier(len(word), 10)", "tier(len(word))", "shop.py"),
     Case("odd", "one < other", "one.__lt__(other)", "shop.py"),
     Case("static", "asked = 0", "asked = 1", "shop.py"),
+    Case("collected", "piece > 1", "piece >= 1", "shop.py"),
 ]
 
 
@@ -127,6 +137,7 @@ def test_why(ran: Run) -> None:
     assert why["default"]["kind"] == "default"
     assert why["odd"] is None  # somebody's own operator: nothing can be told
     assert why["static"] is None
+    assert why["collected"] is None  # its file's collection infects it, which no probe sees
     assert why["killed"] is None
 
 
@@ -174,6 +185,19 @@ def test_tests_that_disturb_probes_harm_nothing(project: Project) -> None:
     })  # fmt: skip
     ran = project.cases([Case("tie", "a < b", "a <= b")]).run()
     assert ran.mutant("tie")["status"] in ("survived", "pending")
+
+
+def test_a_fault_of_ours_costs_no_cell(shop: Project, ran: Run) -> None:
+    shop.write({"conftest.py": """\
+        from pytest_killmatrix.probing import Prober
+        def fail(*arguments, **words):
+            raise RuntimeError("a fault")
+        Prober.look_at = fail
+        """})  # fmt: skip
+    with_fault = shop.run()
+    assert with_fault.status == 0
+    assert "why mutants survived was not found out: RuntimeError: a fault" in " ".join(with_fault.screen.split())
+    assert with_fault.cells() == ran.cells()
 
 
 def test_an_interrupted_explanation_keeps_the_matrix(shop: Project) -> None:
