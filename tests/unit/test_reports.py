@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import subprocess
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -273,6 +274,34 @@ def test_the_lines_of_a_diff() -> None:
         "--- a/gone.py\n+++ /dev/null\n@@ -1 +0,0 @@\n--- /dev/null\n+++ b/with space.py\t\n@@ -0,0 +1 @@\n"
     )
     assert github.parse_diff(diff) == {"x.py": frozenset({3, 4}), "with space.py": frozenset({1})}
+
+
+def test_changed_lines_of_a_repository(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        identity = ["-c", "user.name=n", "-c", "user.email=e", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *identity, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "é.py").write_text("1\n2\n3\n")
+    (tmp_path / "outside.py").write_text("1\n")
+    git("init", "-b", "main")
+    git("add", ".")
+    git("commit", "-m", "first")
+    git("checkout", "-b", "topic")
+    (project / "é.py").write_text("1\nchanged\n3\nadded\n")
+    (tmp_path / "outside.py").write_text("2\n")
+    git("commit", "-am", "second")
+    git("checkout", "main")
+    (project / "é.py").write_text("other\n2\n3\n")
+    git("commit", "-am", "of others")  # what came to main since is no change of ours
+    git("checkout", "topic")
+    assert github.changed_lines(project, "main") == {"é.py": frozenset({2, 4})}
+    assert github.changed_lines(project, "no-such-ref") == {}
+
+
+def test_no_repository_no_changed_lines(tmp_path: Path) -> None:
+    assert github.changed_lines(tmp_path, "main") == {}
 
 
 @pytest.mark.parametrize(
