@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -13,9 +14,27 @@ from pytest_killmatrix.commands import CommandError
 
 #: name and what the overview says of it; the module in ``commands`` has the same name
 COMMANDS: Final[dict[str, str]] = {
+    "report": "the summary of a run: scores, survivors, what to do next",
+    "show": "one mutant: its diff, every cell, why it survived, what would kill it",
+    "test": "one test: what it kills, and what only it kills",
+    "redundant": "tests that add nothing, and a smallest suite that keeps the kills",
+    "runs": "the runs in the sidecar",
+    "export": "write a run as JSON, CSV, HTML, Markdown or mutation-testing-elements JSON",
+    "sql": "one query, read only",
     "harness": "mutate an agent harness: plan, run, score",
 }
 _USAGE: Final = 4
+_QUESTIONS: Final = """\
+Begin with one of these:
+  killmatrix report                       what survived, and what to do next
+  killmatrix show src/shop/pricing.py:39  which tests killed this mutant; why did it survive?
+  killmatrix test test_quote_prints       what does this test kill, and what only it?
+  killmatrix redundant                    which tests can go?
+  killmatrix export --format html -o killmatrix.html
+
+A mutant is named by its key, the ten digits at the end of that, its PATH:LINE, or any part that names only one; a test
+by its node id, or the end of that. `killmatrix COMMAND --help` says more.
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     asked = next((word for word in words if not word.startswith("-")), None)
     parsed = _parser(asked).parse_args(words)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         status: int = importlib.import_module(f"pytest_killmatrix.commands.{parsed.command}").run(parsed)
         sys.stdout.flush()
@@ -43,7 +64,13 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser(asked: str | None) -> argparse.ArgumentParser:
     """The parser, with the arguments of the command that was asked for: the others stay unloaded."""
-    parser = _Parser(prog="killmatrix", description="Read what `pytest --kill-matrix` found out.", allow_abbrev=False)
+    parser = _Parser(
+        prog="killmatrix",
+        description="Read what `pytest --kill-matrix` found out.",
+        epilog=_QUESTIONS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     for name, summary in COMMANDS.items():
         command = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)

@@ -20,10 +20,11 @@ from pytest_killmatrix.child.scratch import holder_of
 from pytest_killmatrix.clean.runs import CleanRuns
 from pytest_killmatrix.controls import NOT_EXERCISED, OK, Controls
 from pytest_killmatrix.executor.base import Executor
+from pytest_killmatrix.explaining import Explainer, Suspects, keep_texts
 from pytest_killmatrix.gathering import gather
 from pytest_killmatrix.jobs import Done, Subjects
 from pytest_killmatrix.matrix import Matrix
-from pytest_killmatrix.model import Build, Mutant, RunInfo, Status
+from pytest_killmatrix.model import Build, Mutant, Route, RunInfo, Status
 from pytest_killmatrix.options import SUBPROCESS
 from pytest_killmatrix.plan import Planned, narrowed, plan_mutant, plan_static
 from pytest_killmatrix.prepared import Prepared, Stop, Written
@@ -137,6 +138,8 @@ class Maker:
                 self._compare(self.comparison, sidecar, run)
             if self.prepared.lead is not None:
                 self._answer(self.prepared.lead, sidecar, run)
+            else:
+                self._explain(sidecar, run)
             self._end_children()
             self._note_changes(files)
         finally:
@@ -312,6 +315,7 @@ class Maker:
             self.info.id = sidecar.info_of(run).id
             if self.finished:
                 self.info.notes.append(f"resumed: {len(self.finished):,} mutants were judged before the interruption")
+        keep_texts(sidecar, run, self.prepared.targets.files, self.hashes)
         for planned in self.plan:
             if planned.status is not None:
                 sidecar.add_reach(run, planned.mutant, planned.reached_by)
@@ -460,6 +464,29 @@ class Maker:
             self.cpu[phase] += seconds
         self.cpu["static"] += self.pool.held_cpu
         self.cpu["swap"] += controller + self.pool.zygote_cpu
+
+    def _explain(self, sidecar: Sidecar, run: int) -> None:
+        """Ask the survivors why; whatever comes of that, the matrix is done."""
+        self.narrator.clear()
+        self.narrator.say("why mutants survived")
+        suspects = Suspects(
+            self.mutants,
+            {planned.mutant for planned in self.plan if planned.route is Route.SWAP and planned.status is None},
+            self.prepared.targets.files,
+            self.hashes,
+            self.needs,
+            self.unsafe,
+            self.code_readers,
+        )
+        explainer = Explainer(self.pool, suspects, self._ids, self.settings.workers, self.lean, self.narrator.tick)
+        try:
+            explainer.explain(sidecar.survivors(run), sidecar, run, probe=not self.executor.collecting)
+        except StoreError:
+            raise
+        except Exception as error:  # nothing that is only explained may cost what was judged
+            self.info.notes.append(f"why mutants survived was not found out: {type(error).__name__}: {error}")
+        finally:
+            self.cpu["confirm"] += explainer.cpu
 
     def _note_changes(self, before: dict[str, str]) -> None:
         after = environment.file_hashes(self.prepared.config.rootpath, without=[self.settings.sidecar])

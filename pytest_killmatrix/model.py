@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+SIDECAR_NAME = ".killmatrix.sqlite"
+"""The sidecar's usual name, in the project's root directory."""
 
 
 class Outcome(str, enum.Enum):
@@ -200,6 +204,66 @@ class Cell:
     reason: str | None = None
     flags: tuple[str, ...] = ()
     suite: str = "new"
+
+
+class CauseKind(str, enum.Enum):
+    """Why a mutant survived, in the words of reach, infect, propagate, reveal."""
+
+    NOT_INFECTED = "not_infected"
+    NOT_NOTICED = "not_noticed"
+    MESSAGE = "message"
+    DEFAULT = "default"
+
+
+class Sample(NamedTuple):
+    """One evaluation of a mutated expression: the operands, its value, and what the mutant makes of them, as text."""
+
+    operands: str
+    value: str
+    mutated: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a mutant survived, as far as it can be told.
+
+    ``tests`` evaluated the original expression while it was watched; in ``infected`` of them the mutant's value differs
+    at least once. ``differs`` says for which operands the two differ, where that is known.
+    """
+
+    kind: CauseKind
+    tests: int = 0
+    infected: int = 0
+    differs: str | None = None
+    samples: tuple[Sample, ...] = ()
+
+
+Formula = tuple[object, ...]
+"""An expression over operands.
+
+("x", number), ("c", constant), ("v",) for the original's value, ("u", operator, formula),
+("b", operator, formula, formula), ("and" or "or", formula, ...), ("if", truth): the original's value where that is its
+truth, and nobody knows otherwise.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """An expression of the original program whose value, and the mutants' in its place, can be computed from operands.
+
+    ``variants`` are mutants by number with their formulas; ``names`` the operands' text, None for a constant. With
+    ``decides`` only the truth of the value matters. ``effect`` is what is compared where that is not the expression's
+    value: of an augmented assignment, the target's new value. A site with ``dropped``, a position or a keyword, is a
+    callee; with its default for that parameter the operand of the site that ``follows`` it is compared.
+    """
+
+    original: Formula
+    variants: tuple[tuple[int, Formula], ...]
+    names: tuple[str | None, ...]
+    decides: bool = False
+    dropped: int | str | None = None
+    follows: int | None = None
+    effect: Formula | None = None
 
 
 @dataclass(slots=True)

@@ -10,7 +10,9 @@ from typing import Any, Final
 
 import pytest
 
-DEFAULT_SIDECAR: Final = ".killmatrix.sqlite"
+from pytest_killmatrix.model import SIDECAR_NAME
+
+DEFAULT_SIDECAR: Final = SIDECAR_NAME
 AUTO: Final = "auto"  # values of --kill-matrix-executor
 FORK: Final = "fork"
 SUBPROCESS: Final = "subprocess"
@@ -188,6 +190,22 @@ OPTIONS: Final = (
         switch=True,
     ),
     Option("--kill-matrix-json", "write the whole result as JSON", "PATH", None, "kill_matrix_json", file=True),
+    Option("--kill-matrix-html", "write it as one HTML page", "PATH", None, "kill_matrix_html", file=True),
+    Option("--kill-matrix-markdown", "write a summary as Markdown", "PATH", None, "kill_matrix_markdown", file=True),
+    Option(
+        "--kill-matrix-stryker",
+        "write JSON for the viewers and dashboards of mutation-testing-elements",
+        "PATH",
+        None,
+        "kill_matrix_stryker",
+        file=True,
+    ),
+    Option(
+        "--kill-matrix-github",
+        "on GitHub: add the summary to the job's page, and annotate survivors, those on changed lines first",
+        ini="kill_matrix_github",
+        switch=True,
+    ),
 )
 
 
@@ -219,6 +237,15 @@ class Settings:
     fresh: bool
     fail_under: tuple[tuple[str, float], ...]
     json: Path | None
+    html: Path | None = None
+    markdown: Path | None = None
+    stryker: Path | None = None
+    github: bool = False
+
+    def reports(self) -> list[tuple[str, str, Path]]:
+        """The report files that were asked for: the format's name, the option, the place."""
+        places = {"json": self.json, "html": self.html, "markdown": self.markdown, "stryker": self.stryker}
+        return [(name, f"--kill-matrix-{name}", path) for name, path in places.items() if path is not None]
 
     def budget(self, clean_seconds: float) -> float:
         """Seconds that a test which takes ``clean_seconds`` may use under a mutant."""
@@ -310,16 +337,18 @@ def read(config: pytest.Config) -> Settings:
     """The settings of this run; a UsageError names the option, what was given and what would do."""
     values = {option.flag: _value(config, option) for option in OPTIONS}
     factor, floor = _timeout(values["--kill-matrix-timeout"])
-    json = values["--kill-matrix-json"]
-    equivalents = values["--mutation-equivalents"]
     baseline = values["--mutation-baseline"] or None
     _refuse_without_baseline(values, baseline)
+
+    def place(flag: str) -> Path | None:
+        return _path(config, flag, values[flag]) if values[flag] else None
+
     return Settings(
         baseline=baseline,
         scope="all" if baseline is None else values["--mutation-scope"],
         test_side=tuple(values["--mutation-test-side"] or ()),
         score_ref=bool(values["--mutation-score-ref"]),
-        equivalents=_path(config, "--mutation-equivalents", equivalents) if equivalents else None,
+        equivalents=place("--mutation-equivalents"),
         min_gain=_gain(values["--mutation-min-gain"], values["--mutation-scope"]),
         fail_on_lost=bool(values["--mutation-fail-on-lost"]),
         mutate=tuple(values["--mutate"] or ()),
@@ -338,7 +367,11 @@ def read(config: pytest.Config) -> Settings:
         sandbox=values["--kill-matrix-sandbox"],
         fresh=bool(values["--kill-matrix-fresh"]),
         fail_under=tuple(_threshold(text) for text in values["--kill-matrix-fail-under"] or ()),
-        json=_path(config, "--kill-matrix-json", json) if json else None,
+        json=place("--kill-matrix-json"),
+        html=place("--kill-matrix-html"),
+        markdown=place("--kill-matrix-markdown"),
+        stryker=place("--kill-matrix-stryker"),
+        github=bool(values["--kill-matrix-github"]),
     )
 
 

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -16,7 +17,7 @@ from pytest_killmatrix.child.recollect import identities
 from pytest_killmatrix.clean.outcomes import OutcomeLog
 from pytest_killmatrix.importers import loaded_modules
 from pytest_killmatrix.prepared import Prepared, Stop, followers, is_python_test, loaded_files, uses_wide_fixture
-from pytest_killmatrix.report.errors import file_problem
+from pytest_killmatrix.report.errors import BEGINNINGS, file_problem
 from pytest_killmatrix.rewritten import Rewritten
 from pytest_killmatrix.store.place import place_problem
 from pytest_killmatrix.surroundings import Surroundings
@@ -60,8 +61,12 @@ class KillMatrix:
         """What is wrong with the options, before the suite runs rather than after it."""
         settings = self.settings
         problem = place_problem(settings.sidecar)
-        if problem is None and settings.json is not None:
-            problem = file_problem(settings.json, "--kill-matrix-json")
+        taken = {settings.sidecar: "--kill-matrix-db"}
+        for name, option, path in settings.reports():
+            if problem is None and path in taken:
+                problem = f"{option} and {taken[path]} both name {path}; give each its own file"
+            problem = problem or file_problem(path, option, BEGINNINGS[name])
+            taken[path] = option
         if problem is None and settings.equivalents is not None:
             from pytest_killmatrix.equivalents import EquivalentsError, read
 
@@ -237,10 +242,15 @@ class KillMatrix:
         from pytest_killmatrix.report.screen import write_files
 
         written = self._prepared.written if self._prepared is not None else None
-        problem = write_files(self.settings, written) if written is not None else None
+        problem = write_files(self.settings, written, self._root()) if written is not None else None
         if problem is not None:
             self._message = f"{self._message}; {problem}" if self._message else problem
         return problem is None
+
+    def _root(self) -> Path:
+        """The project's directory, also where the run went on in a copy of it."""
+        sandbox = Surroundings.of(self.config).sandbox
+        return self.config.rootpath if sandbox is None else Path(sandbox.root)
 
     def summarize(self, terminal: Any) -> None:
         """Print the report, or why there is none."""

@@ -186,13 +186,13 @@ def _mark_evaluated(difference: Difference) -> None:
         return
     step = _operand(steps, node)
     if step is not None:
-        if _may_wrap((*steps[:-1], step), getattr(step.parent, step.field)):
+        if may_wrap((*steps[:-1], step), getattr(step.parent, step.field)):
             _wrap(step, EVALUATED)
             return
         steps, node = steps[:-1], step.parent
     while steps:
         step = steps[-1]
-        if isinstance(node, ast.expr) and _may_wrap(steps, node):
+        if isinstance(node, ast.expr) and may_wrap(steps, node):
             _wrap(step, EVALUATED)
             return
         if isinstance(node, ast.match_case):
@@ -252,7 +252,7 @@ _NEVER_WRAPPED = (ast.Starred, ast.Slice)
 _ANNOTATIONS = frozenset({"annotation", "returns", "type_params", "type_ignores"})
 
 
-def _may_wrap(steps: Sequence[Step], node: object) -> bool:
+def may_wrap(steps: Sequence[Step], node: object) -> bool:
     """Whether the expression at the end of the steps may become ``mark() or expression``."""
     if isinstance(node, list):
         node = node[steps[-1].position or 0]

@@ -15,6 +15,7 @@ OBSTACLE: Final = "obstacle"
 FAULT: Final = "fault"
 REACH: Final = "reach"
 COLLECTED: Final = "collected"
+SEEN: Final = "seen"  # what the probes saw while a test ran
 
 INVALID: Final = "invalid"  # the mutated module cannot be imported
 

@@ -17,6 +17,7 @@ from _pytest.warnings import catch_warnings_for_item
 
 from pytest_killmatrix.activation import interpreter, marking
 from pytest_killmatrix.activation.late import install_mutant
+from pytest_killmatrix.activation.probe import Probe
 from pytest_killmatrix.activation.swap import LiveFunctions
 from pytest_killmatrix.child import hygiene, lean, reading, reloading, renewing, shortcuts
 from pytest_killmatrix.child.expectations import Expectations
@@ -33,6 +34,7 @@ from pytest_killmatrix.child.records import (
     OBSTACLE,
     REACH,
     READ,
+    SEEN,
     UNOBSERVED,
     Stage,
 )
@@ -105,6 +107,7 @@ class Workshop:
         self.lean_items = frozenset(id(item) for item in session.items if lean.eligible(item))
         self.start_over: Callable[[Task, int], NoReturn] | None = None
         self.reach: Reach | None = None
+        self.probe: Probe | None = None
         self.mutated: str | None = None  # the file, in a child that knows it
         self._loaded: tuple[int, list[types.ModuleType]] = (0, [])  # modules there were, the mutated ones of them
         self._mutated_at: dict[str, bool] = {}  # by a module's ``__file__``
@@ -170,6 +173,12 @@ class Workshop:
                 self.mutated = splice.path
                 reading.watch(splice.path, slot.note_reading)
         mark = slot.memory.__setitem__
+        if task.purpose is Purpose.PROBE:
+            self.probe = probe = Probe(task.sites)
+            for swap in task.swaps:  # where one cannot be made live nothing is seen, and nothing said
+                self.live.swap((swap,), lambda code: marking.install(code, probe))
+            sys.addaudithook(probe.audit)
+            return None
         if task.purpose is Purpose.NOOP:
             for swap in task.swaps:  # one that cannot be made live is a matter of its own mutants, not of the control
                 self.live.swap((swap,), (lambda code: with_mark(code, mark)) if task.marked else (lambda code: code))
@@ -205,6 +214,8 @@ class Workshop:
             measure = self.reach if task.reach and index in wanted else None
             if measure is not None:
                 measure.start(index)
+            if self.probe is not None:
+                self.probe.take()  # what came before is no test's
             started = clock()
             ended = False
             try:
@@ -226,6 +237,8 @@ class Workshop:
                 if measure is not None:
                     for path, arcs in measure.stop():
                         slot.write((REACH, task.id, index, path, arcs))
+            if self.probe is not None:
+                slot.write((SEEN, task.id, index, self.probe.take()))
             slot.idle()
             if task.watch and (now := self._state()) != state:
                 state = now

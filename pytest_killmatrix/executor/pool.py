@@ -13,7 +13,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, HELD, INVALID, LEFT, OBSTACLE, REACH, Stage
+from pytest_killmatrix.child.records import (
+    CELL,
+    COLLECTED,
+    END,
+    FAULT,
+    HELD,
+    INVALID,
+    LEFT,
+    OBSTACLE,
+    REACH,
+    SEEN,
+    Stage,
+)
 from pytest_killmatrix.executor.protocol import Connection, Exited, Started, Task, cause_of_death
 from pytest_killmatrix.executor.server import BRANCH, KILL, MORE, PREPARE, RUN, STOP
 from pytest_killmatrix.executor.slots import COLLECTING, PREPARING, Slot
@@ -66,6 +78,7 @@ class TaskResult:
     fault: str | None = None
     collected: tuple[bool, bool] | None = None
     reach: list[tuple[int, str, list[tuple[int, int]]]] = field(default_factory=list)
+    seen: dict[int, list[tuple[Any, ...]]] = field(default_factory=dict)
     left: set[int] = field(default_factory=set)
     cpu: float = 0.0
     children: int = 0
@@ -282,6 +295,8 @@ class Pool:
                 )  # fmt: skip
             elif kind == REACH:
                 result.reach.append((rest[0], rest[1], rest[2]))
+            elif kind == SEEN:
+                result.seen[rest[0]] = rest[1]
             elif kind == LEFT:
                 result.left.add(rest[0])
             elif kind == COLLECTED:

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from pytest_killmatrix.model import Site
+
 _LENGTH = struct.Struct("=I")
 
 
@@ -26,6 +28,7 @@ class Purpose(str, enum.Enum):
     NOOP = "noop"
     LIFE = "life"
     ALONE = "alone"
+    PROBE = "probe"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,8 @@ class Task:
     files of which no test is to run. With ``apart`` each test runs in a fork of the child that did all this, so that
     none meets what another left behind. With ``hold`` the row runs in a fork, and the child waits for more tasks of the
     same mutant, for which nothing has to be imported and collected again. With ``watch`` it is noted which tests leave
-    the mutated module in another state.
+    the mutated module in another state. ``sites`` are probed: the code is the original's, and at each of them it is
+    noted what mutants would make of the same operands.
     """
 
     id: int
@@ -89,6 +93,7 @@ class Task:
     marked: bool = False  # a noop: every function carries a mark, as mutants do
     lean: bool = False
     narrow: bool = True
+    sites: tuple[Site, ...] = ()
 
     def order(self) -> list[int]:
         """Every test to run, in order: that of collection, or as given where no test needs another."""

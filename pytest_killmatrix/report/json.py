@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pytest_killmatrix import __version__
 from pytest_killmatrix.analysis.score import Ratio, Score
-from pytest_killmatrix.model import Cell, RunInfo, Test
-from pytest_killmatrix.report.errors import ReportError, file_problem
+from pytest_killmatrix.model import Cause, Cell, RunInfo, Test
+from pytest_killmatrix.report.files import FORMATS, write_report
+from pytest_killmatrix.report.why import why_object
 from pytest_killmatrix.store.reader import MutantRow, Reader
 
 SCHEMA_VERSION = 1
@@ -21,22 +21,7 @@ JUDGING_SUITE = "new"
 
 def write_json(reader: Reader, path: Path | str) -> None:
     """Write the run to ``path``; what was there stays until the new file is whole."""
-    path = Path(path)
-    problem = file_problem(path, "--kill-matrix-json")
-    if problem is not None:
-        raise ReportError(problem)
-    temporary = path.with_name(f".{path.name}.tmp-{os.getpid()}")
-    try:
-        # A lone surrogate (a file name that is not valid UTF-8) is spelled by this handler as JSON's own escape.
-        with temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-            file.writelines(json_chunks(reader))
-        temporary.replace(path)
-    except OSError as error:
-        raise ReportError(
-            f"cannot write {path}: {error.strerror}; give another place with --kill-matrix-json=PATH"
-        ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_report(reader, Path(path), FORMATS["json"], "--kill-matrix-json")
 
 
 def json_chunks(reader: Reader) -> Iterator[str]:
@@ -48,7 +33,8 @@ def json_chunks(reader: Reader) -> Iterator[str]:
     yield f'"tool": {_dump({"name": "pytest-killmatrix", "version": __version__})},\n'
     yield f'"run": {_dump(run_object(reader.info))},\n'
     yield from _list("tests", (test_object(test) for test in tests))
-    yield from _list("mutants", (mutant_object(row, names) for row in reader.mutants()))
+    causes = reader.causes()
+    yield from _list("mutants", (mutant_object(row, names, causes.get(row.index)) for row in reader.mutants()))
     yield f'"score": {_dump(score_object(reader.score()))},\n'
     yield f'"delta": {_dump(reader.info.delta)}\n}}\n'
 
@@ -92,7 +78,7 @@ def test_object(test: Test) -> dict[str, object]:
     }
 
 
-def mutant_object(row: MutantRow, names: list[str]) -> dict[str, object]:
+def mutant_object(row: MutantRow, names: list[str], cause: Cause | None = None) -> dict[str, object]:
     mutant = row.mutant
     killers = (names[cell.test] for cell in row.cells if cell.outcome.kills and cell.suite == JUDGING_SUITE)
     return {
@@ -111,6 +97,7 @@ def mutant_object(row: MutantRow, names: list[str]) -> dict[str, object]:
         "duplicate_of": mutant.duplicate_of,
         "status": row.status.value,
         "reason": row.reason,
+        "why": why_object(cause),
         "reached_by": _unique(names[test] for test in row.reached_by),
         "killed_by": _unique(killers),
         "cells": [cell_object(cell, names) for cell in row.cells],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
@@ -10,7 +11,8 @@ from pytest_killmatrix.options import Settings
 from pytest_killmatrix.prepared import Written
 from pytest_killmatrix.report.delta import render as render_delta
 from pytest_killmatrix.report.errors import ReportError
-from pytest_killmatrix.report.json import write_json
+from pytest_killmatrix.report.files import FORMATS, write_report
+from pytest_killmatrix.report.github import to_github
 from pytest_killmatrix.report.listing import Style
 from pytest_killmatrix.report.terminal import NARROWEST, render
 from pytest_killmatrix.report.text import is_ascii_only
@@ -18,14 +20,17 @@ from pytest_killmatrix.report.thresholds import unmet, unmet_gains
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.reader import Reader
 
+_NAMES: Final = {"json": "JSON", "html": "HTML", "markdown": "Markdown", "stryker": "Stryker"}
 
-def write_files(settings: Settings, written: Written) -> str | None:
-    """Write the reports that go into files; why one could not be written, or None."""
-    if settings.json is None:
-        return None
+
+def write_files(settings: Settings, written: Written, root: Path) -> str | None:
+    """Write the reports that go into files; why one could not be written, or None. ``root`` is the project's."""
     try:
         with Reader(written.sidecar, written.run) as reader:
-            write_json(reader, settings.json)
+            for name, option, path in settings.reports():
+                write_report(reader, path, FORMATS[name], option)
+            if settings.github:
+                to_github(reader, root)
     except (ReportError, StoreError) as error:
         return str(error)
     return None
@@ -56,6 +61,7 @@ def show(config: pytest.Config, terminal: Any, settings: Settings, written: Writ
                 terminal.write_line(failure, red=True)
     except StoreError as error:
         return str(error)
-    if settings.json is not None and settings.json.exists():
-        terminal.write_line(f"JSON     {settings.json}")
+    for name, _, path in settings.reports():
+        if path.exists():
+            terminal.write_line(f"{_NAMES.get(name, name):8} {path}")
     return None

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from pytest_killmatrix.analysis.score import Score
-from pytest_killmatrix.model import Mutant, RunInfo, Status, Test
+from pytest_killmatrix.model import Cause, Mutant, RunInfo, Status, Test
 from pytest_killmatrix.store.reader import Reader
 
 LISTED = frozenset({Status.SURVIVED, Status.SILENCED, Status.NO_USABLE_TEST, Status.TIMEOUT, Status.RUN_ERROR})
@@ -19,6 +19,7 @@ class Listed:
     mutant: Mutant
     tests: int
     reason: str | None
+    index: int = 0
 
 
 @dataclass(slots=True)
@@ -35,6 +36,7 @@ class Summary:
     string_only: list[Listed] = field(default_factory=list)
     uncovered: Counter[tuple[str, str]] = field(default_factory=Counter)
     crashed: Counter[str] = field(default_factory=Counter)
+    causes: dict[int, Cause] = field(default_factory=dict)
     reasons: dict[Status, Counter[str]] = field(default_factory=dict)
 
     def of(self, status: Status) -> list[Listed]:
@@ -50,9 +52,10 @@ def summarize(reader: Reader) -> Summary:
         cells=reader.cell_count(),
         judges=reader.judges(),
         excluded=[test for test in tests if test.excluded is not None],
+        causes=reader.causes(),
         serial=[test for test in tests if not test.parallel_safe],
     )
-    for row in reader.mutants(cells=False):
+    for row in reader.mutants(cells=False, reach=False):
         mutant, status = row.mutant, row.status
         if row.reason:
             summary.reasons.setdefault(status, Counter())[row.reason] += 1
@@ -61,7 +64,7 @@ def summarize(reader: Reader) -> Summary:
         elif status is Status.CRASHED:
             summary.crashed[mutant.path] += 1
         elif status in LISTED:
-            entry = Listed(mutant, len(row.reached_by), row.reason)
+            entry = Listed(mutant, len(reader.reached_by(row.index)), row.reason, row.index)
             if status is Status.SURVIVED and mutant.string_only:
                 summary.string_only.append(entry)
             else:

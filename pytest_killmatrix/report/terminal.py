@@ -6,6 +6,7 @@ about colours; nothing here knows whether there is a terminal.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from pytest_killmatrix.analysis.score import DETECTED, NO_CANDIDATE, UNDETECTED, UNJUDGED, Ratio
@@ -13,6 +14,7 @@ from pytest_killmatrix.model import Status
 from pytest_killmatrix.report.listing import Line, Style, excluded_tests, mutant_lists
 from pytest_killmatrix.report.summary import Summary, summarize
 from pytest_killmatrix.report.text import count, duration, flow, number, percent, plain, printable
+from pytest_killmatrix.report.why import BRIEF
 from pytest_killmatrix.store.reader import Reader
 
 NAMES = {
@@ -40,6 +42,7 @@ def render(reader: Reader, *, width: int = 80, verbosity: int = 0, ascii: bool =
         yield from _counts(summary, style)
     if verbosity > 0 or (verbosity == 0 and summary.info.delta is None):  # else the delta has the screen
         yield from mutant_lists(summary, style)
+        yield from _causes(summary, style)
         yield from excluded_tests(summary, style)
     if verbosity >= 0:
         yield from _footer(summary, style)
@@ -96,6 +99,22 @@ def _count(summary: Summary, status: Status) -> str:
     if status is Status.SURVIVED and summary.string_only:
         text += f" ({number(len(summary.string_only))} in string literals)"
     return text
+
+
+def _causes(summary: Summary, style: Style) -> Iterator[Line]:
+    """Why mutants survived, as far as that is known."""
+    survivors = len(summary.of(Status.SURVIVED)) + len(summary.string_only)
+    known = Counter(cause.kind for cause in summary.causes.values())
+    if not known:
+        return
+    parts = [f"{number(known[kind])} {words}" for kind, words in BRIEF.items() if known[kind]]
+    if survivors > sum(known.values()):
+        parts.append(f"{number(survivors - sum(known.values()))} cannot be told")
+    yield "", {}
+    for line in flow(parts, style.width, first="why they survived  ", separator=style.separator):
+        yield line, {}
+    for line in style.wrap("killmatrix show PATH:LINE says more of one", first=" " * len("why they survived  ")):
+        yield line, {"light": True}
 
 
 def _footer(summary: Summary, style: Style) -> Iterator[Line]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pytest_killmatrix.model import Cell, Clean, Excluded, Mutant, RunInfo, Status, Test
+from pytest_killmatrix.model import Cause, CauseKind, Cell, Clean, Excluded, Mutant, RunInfo, Sample, Status, Test
 from pytest_killmatrix.store.schema import ISOLATIONS, OUTCOMES, PHASES, SUITES
 
 Row = tuple[Any, ...]
@@ -199,3 +199,18 @@ def decode_cell(row: Sequence[Any]) -> Cell:
         tuple(json.loads(flags)) if flags else (),
         SUITES[suite],
     )
+
+
+def encode_cause(cause: Cause) -> Row:
+    return (
+        cause.kind.value,
+        cause.tests,
+        cause.infected,
+        _optional(cause.differs),
+        storable(_json([sample._asdict() for sample in cause.samples])),
+    )
+
+
+def decode_cause(row: Sequence[Any]) -> Cause:
+    kind, tests, infected, differs, samples = row
+    return Cause(CauseKind(kind), tests, infected, differs, tuple(Sample(**sample) for sample in json.loads(samples)))

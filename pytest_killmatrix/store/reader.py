@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 from urllib.parse import quote
 
 from pytest_killmatrix.analysis.score import Score, score_of
-from pytest_killmatrix.model import Cell, Mutant, RunInfo, Status, Test
+from pytest_killmatrix.model import Cause, Cell, Mutant, RunInfo, Status, Test
 from pytest_killmatrix.store import codec
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.opening import check_version, translate
@@ -37,7 +38,7 @@ class Reader:
 
     def __init__(self, path: Path | str, run: int | None = None) -> None:
         self.path = Path(path)
-        self._connection = _connect(self.path)
+        self._connection = connect(self.path)
         try:
             self.run, self.info = self._find(run)
         except BaseException:
@@ -65,21 +66,31 @@ class Reader:
         rows = self._rows(f"SELECT {codec.TEST_COLUMNS} FROM tests WHERE run = ? ORDER BY test", self.run)
         return [codec.decode_test(row) for row in rows]
 
-    def mutants(self, *, cells: bool = True) -> Iterator[MutantRow]:
-        """The run's mutants in order, one at a time; without their cells where those are not needed."""
+    def mutants(self, *, cells: bool = True, reach: bool = True) -> Iterator[MutantRow]:
+        """The run's mutants in order, one at a time; without cells, or the tests that reach them, where those are not
+        needed.
+        """
         rows = self._rows(
             f"SELECT mutant, status, reason, {codec.MUTANT_COLUMNS} FROM mutants WHERE run = ? ORDER BY mutant",
             self.run,
         )
-        for index, status, reason, *columns in rows:
-            yield MutantRow(
-                codec.decode_mutant(columns),
-                index,
-                Status.PENDING if status is None else Status(status),
-                NOT_JUDGED if status is None else reason,
-                self._reached_by(index),
-                self.cells(index) if cells else [],
-            )
+        return (self._mutant_row(row, cells, reach) for row in rows)
+
+    def mutant(self, index: int) -> MutantRow:
+        """One mutant with its cells."""
+        statement = f"SELECT mutant, status, reason, {codec.MUTANT_COLUMNS} FROM mutants WHERE run = ? AND mutant = ?"
+        return self._mutant_row(next(self._rows(statement, self.run, index)), True, True)
+
+    def _mutant_row(self, row: codec.Row, cells: bool, reach: bool) -> MutantRow:
+        index, status, reason, *columns = row
+        return MutantRow(
+            codec.decode_mutant(columns),
+            index,
+            Status.PENDING if status is None else Status(status),
+            NOT_JUDGED if status is None else reason,
+            self.reached_by(index) if reach else [],
+            self.cells(index) if cells else [],
+        )
 
     def cells(self, mutant: int) -> list[Cell]:
         """The cells of one mutant, by test."""
@@ -118,7 +129,22 @@ class Reader:
         """How many mutants have which status, in the JSON report's words and order."""
         return self.score().counts
 
-    def _reached_by(self, mutant: int) -> list[int]:
+    def text_of(self, path: str) -> str | None:
+        """The text of a mutated file as it was in the run; None for a run from before texts were kept."""
+        rows = self.query(
+            "SELECT t.text FROM files f JOIN texts t ON t.sha256 = f.sha256 WHERE f.run = ? AND f.path = ?",
+            self.run,
+            path,
+        )
+        return next((row[0] for row in rows), None)
+
+    def causes(self) -> dict[int, Cause]:
+        """Why mutants survived, by index, for those of which it can be told."""
+        rows = self.query("SELECT mutant, kind, tests, infected, differs, samples FROM causes WHERE run = ?", self.run)
+        return {row[0]: codec.decode_cause(row[1:]) for row in rows}
+
+    def reached_by(self, mutant: int) -> list[int]:
+        """The tests that reach one mutant."""
         rows = self._rows(
             """
             SELECT test FROM reach WHERE run = ? AND mutant = ?
@@ -141,14 +167,19 @@ class Reader:
             raise StoreError(f"the sidecar {self.path} has {what}; make one with pytest --kill-matrix")
         return row[0], codec.decode_run(row[1:])
 
-    def _rows(self, statement: str, *values: int) -> Iterator[codec.Row]:
+    def query(self, statement: str, *values: object) -> Iterator[codec.Row]:
+        """The rows of a statement that reads."""
+        return self._rows(statement, *values)
+
+    def _rows(self, statement: str, *values: Any) -> Iterator[codec.Row]:
         try:
             yield from self._connection.execute(statement, values)
         except sqlite3.Error as error:
             raise translate(error, self.path) from error
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection to the sidecar at ``path`` that cannot write."""
     if not path.is_file():
         raise StoreError(f"there is no sidecar {path}; make one with pytest --kill-matrix, or give the right path")
     connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True, isolation_level=None)

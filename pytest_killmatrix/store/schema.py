@@ -13,12 +13,13 @@ from pytest_killmatrix.store.harness_schema import HARNESS
 APPLICATION_ID = 0x4B4D5458
 """``PRAGMA application_id``: "KMTX" in ASCII, so that another program's database is never taken for ours."""
 
-VERSION = 3
+VERSION = 4
 """``PRAGMA user_version``. History:
 
 1. first version (0.1.0)
 2. ``runs.delta``
 3. harness runs, in tables of their own
+4. the text of the mutated files, and why mutants survived
 """
 
 # Cells store small integers: 0 and 1 cost SQLite no payload at all. Never renumber; append only, with a migration
@@ -180,6 +181,33 @@ LEFT JOIN strings a ON a.id = d.raised_at
 LEFT JOIN strings r ON r.id = d.reason"""
 
 
+FILES = """\
+CREATE TABLE files (                -- what was mutated, as it was then
+    run INTEGER NOT NULL,
+    path TEXT NOT NULL,             -- relative to rootdir, POSIX
+    sha256 TEXT NOT NULL,           -- of the file's bytes: texts.sha256
+    PRIMARY KEY (run, path)
+) WITHOUT ROWID"""
+
+TEXTS = """\
+CREATE TABLE texts (                -- decoded text of files, each once however many runs mutated it
+    sha256 TEXT PRIMARY KEY,
+    text TEXT NOT NULL
+)"""
+
+CAUSES = """\
+CREATE TABLE causes (               -- why a mutant survived, where that can be told
+    run INTEGER NOT NULL,
+    mutant INTEGER NOT NULL,
+    kind TEXT NOT NULL,             -- not_infected, not_noticed, message or default
+    tests INTEGER NOT NULL,         -- that evaluated the original expression while it was watched
+    infected INTEGER NOT NULL,      -- of these, in how many the mutant's value differs at least once
+    differs TEXT,                   -- in words: for which operands the two differ, if that is known
+    samples TEXT NOT NULL,          -- JSON list of objects: operands, value and mutant's value as text
+    PRIMARY KEY (run, mutant)
+) WITHOUT ROWID"""
+
+
 def _code_rows() -> tuple[str, ...]:
     kinds: dict[str, tuple[str, ...]] = {
         "outcome": tuple(o.value for o in OUTCOMES),
@@ -198,7 +226,9 @@ TABLES = (RUNS, TESTS, MUTANTS, REACH, CELLS, DETAILS, STRINGS, CODES, WRITER, M
 
 BASELINE = ("ALTER TABLE runs ADD COLUMN delta TEXT /* JSON object: what the new suite gained on the old one */",)
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = ((*TABLES, *_code_rows()), BASELINE, HARNESS)
+READING = (FILES, TEXTS, CAUSES)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = ((*TABLES, *_code_rows()), BASELINE, HARNESS, READING)
 """``MIGRATIONS[n]`` takes a file from version n to n + 1. Add to the end; never change one that was released."""
 
 
@@ -222,7 +252,7 @@ def markdown() -> str:
         "read; open it read-only. For queries by hand start with the view `matrix`.",
         "",
     ]
-    for ddl in (*TABLES, *HARNESS):
+    for ddl in (*TABLES, *HARNESS, *READING):
         name = ddl.split(None, 3)[2]
         lines += [f"## {name}", "", "```sql", ddl + ";", "```", ""]
     lines += ["## Codes", "", "| kind | code | name |", "|---|---|---|"]
@@ -232,6 +262,7 @@ def markdown() -> str:
     lines += ["", "## Added to the tables of the first version", "", "```sql", *(f"{ddl};" for ddl in BASELINE), "```"]
     lines += ["", "## History", "", "1. first version (0.1.0)", "2. `runs.delta`"]
     lines += ["3. harness runs, in tables of their own"]
+    lines += ["4. the text of the mutated files, and why mutants survived"]
     return "\n".join(lines)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from pytest_killmatrix.model import Cell, Mutant, RunInfo, Status, Test
+from pytest_killmatrix.model import Cause, Cell, Mutant, RunInfo, Status, Test
 from pytest_killmatrix.store import codec
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.opening import open_for_writing, translate
@@ -35,6 +35,9 @@ _INSERT_REACH = "INSERT OR IGNORE INTO reach VALUES (?, ?, ?)"
 _INSERT_CELL = "INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_DETAILS = "INSERT OR REPLACE INTO details VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT_STRING = "INSERT OR IGNORE INTO strings VALUES (?, ?)"
+_INSERT_TEXT = "INSERT OR IGNORE INTO texts VALUES (?, ?)"
+_INSERT_FILE = "INSERT OR REPLACE INTO files VALUES (?, ?, ?)"
+_INSERT_CAUSE = "INSERT OR REPLACE INTO causes VALUES (?, ?, ?, ?, ?, ?, ?)"
 _SET_STATUS = "UPDATE mutants SET status = ?, reason = ? WHERE run = ? AND mutant = ?"
 
 
@@ -148,6 +151,27 @@ class Sidecar:
         text = None if reason is None else codec.storable(reason)
         self._add(_SET_STATUS, (status.value, text, run, mutant))
 
+    def add_file(self, run: int, path: str, sha256: str, text: str) -> None:
+        """Keep the text of a file that was mutated."""
+        self._add(_INSERT_TEXT, (sha256, codec.storable(text)))
+        self._add(_INSERT_FILE, (run, codec.storable(path), sha256))
+
+    def set_cause(self, run: int, mutant: int, cause: Cause) -> None:
+        """Store why the mutant survived."""
+        self._add(_INSERT_CAUSE, (run, mutant, *codec.encode_cause(cause)))
+
+    def survivors(self, run: int) -> dict[int, list[int]]:
+        """The mutants of the run that survived, and the tests that passed under each."""
+        found: dict[int, list[int]] = {}
+        rows = self._query(
+            "SELECT m.mutant, c.test FROM mutants m JOIN cells c ON c.run = m.run AND c.mutant = m.mutant "
+            "WHERE m.run = ? AND m.status = ? AND c.suite = 0 AND c.outcome = 0 ORDER BY 1, 2",
+            (run, Status.SURVIVED.value),
+        )
+        for mutant, test in rows:
+            found.setdefault(mutant, []).append(test)
+        return found
+
     def find_resumable(self, fingerprint: str) -> int | None:
         """The newest run with this fingerprint, if it was interrupted; none older than a complete one."""
         row = self._query(
@@ -161,7 +185,7 @@ class Sidecar:
         if run == newest:
             return run
         with self._transaction():
-            for table in ("runs", "tests", "mutants", "reach", "cells", "details"):
+            for table in ("runs", "tests", "mutants", "reach", "cells", "details", "files", "causes"):
                 self._connection.execute(f"UPDATE {table} SET run = ? WHERE run = ?", (newest + 1, run))
         return newest + 1
 

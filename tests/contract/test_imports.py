@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 from projects import Case, Project
 
+from pytest_killmatrix import cli
+
 HEAVY = ("sqlite3", "libcst", "mutmut", "coverage", "rich", "yaml")
 OURS = "pytest_killmatrix."
 CHILD_SIDE = [
-    "activation.late", "activation.marking", "activation.swap", "child.expectations", "child.hygiene", "child.lean",
+    "activation.late", "activation.marking", "activation.probe", "activation.swap",
+    "child.expectations", "child.hygiene", "child.lean",
     "child.anew", "child.reading", "child.recollect", "child.records", "child.running", "child.scratch",
     "child.verdict", "child.worker", "executor.fresh", "executor.orphans", "executor.protocol", "executor.server",
     "executor.slots", "executor.zygote", "model",
@@ -76,6 +79,17 @@ def test_harness_mutation_needs_no_operators_of_code_and_no_coverage() -> None:
 @pytest.mark.parametrize("name", CHILD_SIDE)
 def test_the_child_side_is_light(name: str) -> None:
     assert heavy(loaded_by(f"import pytest, {OURS}{name}")) == set()
+
+
+@pytest.mark.parametrize("command", sorted(cli.COMMANDS))
+def test_a_command_loads_what_it_needs(command: str) -> None:
+    modules = loaded_by(f"import {OURS}cli, {OURS}commands.{command}")
+    assert heavy(modules) <= {"sqlite3"}
+    assert "pytest" not in modules
+    assert "pandas" not in modules
+    assert not {name for name in modules if name.startswith((f"{OURS}operators", f"{OURS}executor", f"{OURS}child"))}
+    others = {f"{OURS}commands.{other}" for other in cli.COMMANDS} - {f"{OURS}commands.{command}"}
+    assert modules.isdisjoint(others)
 
 
 def test_the_spawner_holds_nothing_of_pytest() -> None:

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from pytest_killmatrix import options
+from pytest_killmatrix.commands.reference import reference
 from pytest_killmatrix.store import schema
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-GENERATED = [DOCS / "reference" / "options.md", DOCS / "reference" / "schema.md"]
+GENERATED = [DOCS / "reference" / "options.md", DOCS / "reference" / "schema.md", DOCS / "reference" / "command.md"]
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _SCREEN = re.compile(r"<!-- SCREEN: begin.*?-->\n```text\n(.*?)```\n<!-- SCREEN: end -->", re.DOTALL)
@@ -49,6 +50,10 @@ def test_the_options_page_is_up_to_date() -> None:
 
 def test_the_schema_page_is_up_to_date() -> None:
     assert GENERATED[1].read_text(encoding="utf-8") == schema.markdown() + "\n"
+
+
+def test_the_commands_page_is_up_to_date() -> None:
+    assert GENERATED[2].read_text(encoding="utf-8") == reference()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

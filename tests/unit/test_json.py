@@ -20,7 +20,7 @@ RUN = (
 )
 MUTANT = (
     "key path line column end_line end_column definition operator original replacement static string_only duplicate_of "
-    "status reason reached_by killed_by cells"
+    "status reason why reached_by killed_by cells"
 )
 TEST = "nodeid suite change clean seconds excluded parallel_safe"
 CELL = "test suite outcome phase exception message seconds isolation confirmed raised_at reason flags"

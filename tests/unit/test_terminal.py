@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from store_samples import Plot, make_info, realistic
 
-from pytest_killmatrix.model import Excluded, Status
+from pytest_killmatrix.model import Cause, CauseKind, Excluded, Status
 from pytest_killmatrix.report import text
 from pytest_killmatrix.report.terminal import render
 from pytest_killmatrix.store.reader import Reader
+from pytest_killmatrix.store.writer import Sidecar
 
 
 def shown(path: Path, **options: Any) -> list[str]:
@@ -188,3 +189,15 @@ def test_durations(seconds: float, expected: str) -> None:
 )
 def test_what_a_stream_can_take(encoding: str | None, expected: bool) -> None:
     assert text.is_ascii_only(encoding) is expected
+
+
+def test_why_they_survived_is_summed_up(tmp_path: Path) -> None:
+    path = realistic(tmp_path / "a.sqlite")
+    with Sidecar.open(path) as sidecar:
+        survivors = list(sidecar.survivors(1))
+        for index in survivors[:3]:
+            sidecar.set_cause(1, index, Cause(CauseKind.NOT_INFECTED, 3))
+        sidecar.set_cause(1, survivors[3], Cause(CauseKind.MESSAGE, 1))
+    lines = shown(path)
+    assert "why they survived  3 inputs too weak · 1 in a message nobody checks" in lines
+    assert "                   12 cannot be told" in lines

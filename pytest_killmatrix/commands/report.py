@@ -1,0 +1,33 @@
+"""``killmatrix report``: the summary of a run, as pytest printed it."""
+
+from __future__ import annotations
+
+import argparse
+
+from pytest_killmatrix.commands.common import add_output, add_sidecar, output, print_json, reading
+from pytest_killmatrix.reading.delta import delta_of
+from pytest_killmatrix.report.deltas import delta_lines
+from pytest_killmatrix.report.json import run_object, score_object
+from pytest_killmatrix.report.terminal import render
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    amount = parser.add_mutually_exclusive_group()
+    amount.add_argument("-v", "--verbose", action="store_true", help="lists without limits")
+    amount.add_argument("-q", "--quiet", action="store_true", help="only the scores")
+    add_sidecar(parser)
+    add_output(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    with reading(arguments) as reader:
+        delta = delta_of(reader)
+        if arguments.json:
+            print_json({"run": run_object(reader.info), "score": score_object(reader.score()), "delta": delta})
+            return 0
+        screen = output(arguments)
+        verbosity = 1 if arguments.verbose else -1 if arguments.quiet else 0
+        screen.write(render(reader, width=screen.width, verbosity=verbosity, ascii=screen.ascii))
+        if delta is not None:
+            screen.write(delta_lines(delta, screen.width, verbosity, ascii=screen.ascii))
+    return 0
