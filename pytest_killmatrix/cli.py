@@ -17,6 +17,7 @@ COMMANDS: Final[dict[str, str]] = {
     "report": "the summary of a run: scores, survivors, what to do next",
     "show": "one mutant: its diff, every cell, why it survived, what would kill it",
     "test": "one test: what it kills, and what only it kills",
+    "delta": "what a suite gained on another: of a run with a baseline, or of two runs",
     "redundant": "tests that add nothing, and a smallest suite that keeps the kills",
     "runs": "the runs in the sidecar",
     "export": "write a run as JSON, CSV, HTML, Markdown or mutation-testing-elements JSON",

@@ -216,6 +216,7 @@ class Comparison:
         facts = deltas.as_json(
             found, tests, baseline=self.basis.ref, commit=self.basis.commit, scope=self.scope, score_ref=None
         )
+        facts["confirmed"] = True
         return facts, met
 
     def score_at_ref(self) -> dict[str, Any]:

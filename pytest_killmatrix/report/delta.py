@@ -90,6 +90,8 @@ def _context(delta: Mapping[str, Any], style: Style) -> Iterator[Line]:
     if (ref := delta["score_ref"]) is not None:
         share = f"{percent(ref['numerator'], ref['denominator'])}  {ref['numerator']} of {ref['denominator']}"
         yield style.fit(f"{'at the baseline':{LABEL}}{'':6}   {share}, its tests on its own source"), {}
+    if not delta.get("confirmed", True):
+        yield style.fit(f"{'confirmed':{LABEL}}{'no':>6}   of stored runs nothing is run again"), {"yellow": True}
     tests = delta["tests"]
     parts = [f"{name} {number(len(tests[name]))}" for name in ("added", "changed", "renamed", "removed") if tests[name]]
     parts.append(f"unchanged {number(tests['unchanged'])}")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -376,6 +378,53 @@ def test_declared_equivalents_leave_the_headroom(repository: Repository) -> None
     repository.write({"equivalents.yaml": entry.format(killed)})
     third = repository.run("--mutation-scope=all", "--mutation-equivalents=equivalents.yaml", status=4)
     assert f"{killed} is declared equivalent, and a test notices it" in " ".join(third.screen.split())
+
+
+# -- stored runs -----------------------------------------------------------------------------------------------------
+
+
+def command(repository: Repository, *words: str) -> Run:
+    return repository.project.execute([sys.executable, "-m", "pytest_killmatrix.cli", "delta", *words])
+
+
+def test_the_delta_of_stored_runs(repository: Repository) -> None:
+    repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST + NEW_TEST})
+    ran = repository.run("--mutation-scope=all", "-k", "not vip")
+    assert delta(ran)["confirmed"] is True
+    assert json.loads(command(repository, "--json").screen)["verdict"] == "gained nothing"
+    repository.project.run("-k", "not vip")
+    repository.project.run()
+    found = json.loads(command(repository, "2", "3", "--json").screen)
+    assert (found["confirmed"], found["tests"]["added"]) == (False, ["test_shop.py::test_vip"])
+    assert found["gained_by_assertion"] == len(found["gained"]) >= len(GAINED)
+    assert found["unmatched"] == {"old": [], "new": []}
+    converse = json.loads(command(repository, "3", "2", "--json").screen)
+    assert [one["mutant"] for one in converse["lost"]] == [one["mutant"] for one in found["gained"]]
+    command(repository, "2", "3").lines.fnmatch_lines(["gained by assertion *", "confirmed * no *", "gained (*)"])
+    command(repository, "2", "3", "--markdown").lines.fnmatch_lines(["### Mutants: what the tests gained since `2`"])
+    repository.write({"shop.py": SHOP.replace("* 7", "* 8"), "test_shop.py": OLD_TEST.replace("== 14", "== 16")})
+    repository.project.run()
+    other = json.loads(command(repository, "3", "4", "--json").screen)
+    assert len(other["unmatched"]["old"]) == len(other["unmatched"]["new"]) > 0
+
+
+def test_runs_that_are_not_compared(repository: Repository) -> None:
+    repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST})
+    repository.write({"test_new.py": "import shop\ndef test_label(): assert shop.label(' a') == 'A'\n"})
+    repository.run()
+    repository.project.run("--mutation-operators=number")
+    repository.project.run()
+    for words, message in (
+        (("1", "2"), "*different reference sets (scope: 'covered' and 'all')*"),
+        (("1", "1"), "*each suite chose its own reference set*"),
+        (("2", "3"), "*different reference sets (operators: 'number' and '')*"),
+        (("1",), "*name two runs, the old suite's first, or none*"),
+        (("7", "3"), "*has no run 7*"),
+        ((), "*this run has no baseline*"),
+    ):
+        ran = command(repository, *words)
+        assert ran.status == 4
+        ran.lines.fnmatch_lines([message])
 
 
 # -- where it all began: a ratio that says nothing about the change --------------------------------------------------
