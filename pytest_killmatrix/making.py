@@ -21,12 +21,16 @@ from pytest_killmatrix.generate import FileError, FileMutants, GenerationError, 
 from pytest_killmatrix.matrix import Done, Matrix, Subjects
 from pytest_killmatrix.model import Build, Mutant, Replacement, RunInfo, Status
 from pytest_killmatrix.options import SUBPROCESS
+from pytest_killmatrix.oracle.reporting import Audited, outcome_of
+from pytest_killmatrix.oracle.subjects import mutant_of, place
+from pytest_killmatrix.oracle.subjects import plan as plan_variant
 from pytest_killmatrix.plan import Planned, plan_mutant, plan_static
 from pytest_killmatrix.prepared import Prepared, Stop, Written
 from pytest_killmatrix.report.narrator import Narrator
 from pytest_killmatrix.report.thresholds import unmet
 from pytest_killmatrix.source import encoding_of
 from pytest_killmatrix.static import StaticWays
+from pytest_killmatrix.store.audits import add_audit
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.reader import Reader
 from pytest_killmatrix.store.writer import Sidecar
@@ -77,7 +81,8 @@ class Maker:
     def _make(self, sidecar: Sidecar) -> int:
         if sidecar.notice:
             self.info.notes.append(sidecar.notice)
-        self.info.notes.append(self.prepared.targets.described())
+        if self.settings.generate:
+            self.info.notes.append(self.prepared.targets.described())
         if self.prepared.executor_because is not None:
             self.info.notes.append(f"every mutant ran in a fresh interpreter: {self.prepared.executor_because}")
         if self.settings.sandbox == "copy":
@@ -87,7 +92,11 @@ class Maker:
         if holder := holder_of(self.prepared.config.rootpath, self.prepared.modules.values()):
             self.info.notes.append(f"{holder} holds the temporary directory since its import: children share it")
         files = environment.file_hashes(self.prepared.config.rootpath, without=[self.settings.sidecar])
+        self.mutants: list[Mutant] = []
+        self.builds: list[Build] = []
+        self.hashes: dict[str, str] = {}
         self._generate()
+        self._add_variants()
         self._run_clean()
         self._plan()
         run = self._store(sidecar, files)
@@ -103,14 +112,13 @@ class Maker:
 
     def _generate(self) -> None:
         """Make mutants in a process of its own."""
+        if not self.settings.generate:
+            return
         self.narrator.say("making mutants")
         before = environment.own_cpu()
-        chosen = self.prepared.targets.files
+        chosen = self.prepared.targets.mutated
         root = str(self.prepared.config.rootpath)
-        spec = Spec(root, list(chosen), self.settings.operators, self._extra())
-        self.mutants: list[Mutant] = []
-        self.builds: list[Build] = []
-        self.hashes: dict[str, str] = {}
+        spec = Spec(root, chosen, self.settings.operators, self._extra())
         try:
             for record in generate(spec):
                 if isinstance(record, FileError):
@@ -120,7 +128,7 @@ class Maker:
             raise Stop(f"no kill matrix: {error}", _USAGE) from error
         self.cpu["generate"] += environment.own_cpu() - before
         self.info.population = len(self.mutants)
-        if not self.mutants:
+        if not self.mutants and self.prepared.audit is None:
             wanted = f" that match {', '.join(self.settings.mutants)}" if self.settings.mutants else ""
             raise Stop(f"no kill matrix: no mutants{wanted} in {len(chosen)} file(s)", _NOTHING)
 
@@ -135,11 +143,26 @@ class Maker:
                 self.mutants.append(mutant)
                 self.builds.append(build)
 
+    def _add_variants(self) -> None:
+        """Authored variants come after the generated mutants, and are told from them by that."""
+        self.generated = len(self.mutants)
+        audit = self.prepared.audit
+        self.variants = place(audit, self.prepared.items) if audit is not None else []
+        for placed in self.variants:
+            self.mutants.append(mutant_of(placed))
+            self.builds.append(Build())
+            self.hashes.setdefault(placed.case.target, placed.case.target_sha256)
+        judged = {one.case.name for one in self.variants}
+        left_out = [case.name for case in audit.cases if case.name not in judged] if audit is not None else []
+        if left_out:
+            self.info.notes.append(f"cases without a test in this session, not judged: {', '.join(left_out)}")
+
     def _extra(self) -> dict[str, list[tuple[str, list[Replacement]]]]:
         """Other plugins' replacements, by file and plugin."""
         implementations = self.prepared.config.hook.pytest_killmatrix_mutants.get_hookimpls()
         extra: dict[str, list[tuple[str, list[Replacement]]]] = {}
-        for name, path in self.prepared.targets.files.items() if implementations else ():
+        for name in self.prepared.targets.mutated if implementations else ():
+            path = self.prepared.targets.files[name]
             try:
                 with tokenize.open(path) as file:
                     source = file.read()
@@ -191,8 +214,13 @@ class Maker:
                 self.ways[mutant.path],
                 self.not_twice,
             )
-            for index, (mutant, build) in enumerate(zip(self.mutants, self.builds, strict=True))
+            for index, (mutant, build) in enumerate(
+                zip(self.mutants[: self.generated], self.builds[: self.generated], strict=True)
+            )
         ]
+        for index, placed in enumerate(self.variants, self.generated):
+            contexts, way = self.reach.anywhere(placed.case.target_path), self.ways[placed.case.target]
+            self.plan.append(plan_variant(index, placed, contexts, self.tests, prepared.followers, way, self.not_twice))
         self.subjects = Subjects(
             self.mutants,
             self.builds,
@@ -221,6 +249,8 @@ class Maker:
         if found is None:
             run = sidecar.begin_run(self.info)
             sidecar.add_mutants(run, self.mutants)
+            if self.prepared.audit is not None:
+                add_audit(sidecar, run, self.prepared.audit, self.variants, self.generated)
         else:
             run = sidecar.resume_run(found)
             self.finished = {
@@ -311,7 +341,7 @@ class Maker:
         static = {
             planned.mutant: plan_static(planned.mutant, planned.reached_by, self.tests, self.ways[path])
             for planned in self.plan
-            if planned.status is None and planned.reload is None
+            if planned.status is None and planned.reload is None and not planned.whole
             for path in [self.mutants[planned.mutant].path]
             if path in controlled
         }
@@ -366,14 +396,16 @@ class Maker:
     def _conclude(self, sidecar: Sidecar, run: int) -> int:
         with Reader(self.settings.sidecar, run) as reader:
             judged = reader.score()
-        failures = unmet(self.settings, judged)
+            audited = outcome_of(reader)
+        failures = unmet(self.settings, judged) if self.settings.generate else []
         self.info.notes.extend(failures)
         sidecar.finish_run(run, self.info)
-        if self.info.noop_kills or any(state.startswith("failed") for state in self.info.routes.values()):
+        broken = audited is Audited.INSTRUMENT
+        if broken or self.info.noop_kills or any(state.startswith("failed") for state in self.info.routes.values()):
             return _OUR_FAULT
-        if failures:
+        if failures or audited is Audited.DEFECTS:
             return _FAILED
-        return 0 if judged.detection.denominator else _NOTHING
+        return 0 if judged.detection.denominator or audited is Audited.CLEAN else _NOTHING
 
 
 def _write(sidecar: Sidecar, run: int, done: Done) -> None:

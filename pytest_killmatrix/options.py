@@ -57,6 +57,12 @@ OPTIONS: Final = (
         "mutation_operators",
     ),
     Option("--mutants", "only the mutants with this key; a glob is allowed; repeatable", "KEY", repeat=True),
+    Option(
+        "--mutation-variants",
+        "judge the tests by the authored variants in a YAML file; mutants only with --kill-matrix or --mutate",
+        "FILE",
+        ini="mutation_variants",
+    ),
     Option("--kill-matrix-db", "the sidecar", "PATH", DEFAULT_SIDECAR, "kill_matrix_db", file=True),
     Option(
         "--kill-matrix-workers",
@@ -139,6 +145,10 @@ OPTIONS: Final = (
 )
 
 
+#: options that ask for a run, where they are typed
+_ASKING: Final = tuple(option.dest for option in OPTIONS if option.flag in ("--kill-matrix", "--mutation-variants"))
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The options' values, checked."""
@@ -160,6 +170,8 @@ class Settings:
     fresh: bool
     fail_under: tuple[tuple[str, float], ...]
     json: Path | None
+    variants: Path | None
+    generate: bool  # mutants, besides the authored variants
 
     def budget(self, clean_seconds: float) -> float:
         """Seconds that a test which takes ``clean_seconds`` may use under a mutant."""
@@ -178,6 +190,7 @@ class Settings:
             "memory": self.memory,
             "clean_runs": self.clean_runs,
             "alone": self.alone,
+            **({"variants": self.variants.name, "generate": self.generate} if self.variants is not None else {}),
         }
 
 
@@ -203,12 +216,12 @@ def register(parser: pytest.Parser) -> None:
 
 def enabled(config: pytest.Config) -> bool:
     """Whether this run is to make a kill matrix."""
-    return bool(config.getoption(OPTIONS[0].dest, False))
+    return any(config.getoption(dest, None) for dest in _ASKING)
 
 
 def enabled_early(config: pytest.Config) -> bool:
     """The same, while no conftest is loaded yet."""
-    return bool(getattr(config.known_args_namespace, OPTIONS[0].dest, False))
+    return any(getattr(config.known_args_namespace, dest, None) for dest in _ASKING)
 
 
 def sandboxed(config: pytest.Config) -> bool:
@@ -248,6 +261,11 @@ def read(config: pytest.Config) -> Settings:
     values = {option.flag: _value(config, option) for option in OPTIONS}
     factor, floor = _timeout(values["--kill-matrix-timeout"])
     json = values["--kill-matrix-json"]
+    variants = values["--mutation-variants"]
+    if variants and values["--kill-matrix-static"] == "skip":
+        raise pytest.UsageError(
+            "--kill-matrix-static=skip cannot be with --mutation-variants, which imports modules anew; leave one out"
+        )
     return Settings(
         mutate=tuple(values["--mutate"] or ()),
         operators=values["--mutation-operators"] or "",
@@ -266,6 +284,8 @@ def read(config: pytest.Config) -> Settings:
         fresh=bool(values["--kill-matrix-fresh"]),
         fail_under=tuple(_threshold(text) for text in values["--kill-matrix-fail-under"] or ()),
         json=_path(config, "--kill-matrix-json", json) if json else None,
+        variants=_path(config, "--mutation-variants", variants) if variants else None,
+        generate=bool(values["--kill-matrix"] or config.getoption("killmatrix_mutate") or not variants),
     )
 
 

@@ -15,6 +15,7 @@ import pytest
 from pytest_killmatrix.child.recollect import Identity, fixture_definitions
 from pytest_killmatrix.clean.outcomes import OutcomeLog
 from pytest_killmatrix.options import Settings
+from pytest_killmatrix.oracle.model import Audit
 from pytest_killmatrix.targets import Targets
 
 
@@ -41,7 +42,8 @@ class Prepared:
     ``loaded`` are the files under mutation that were imported by then, ``followers`` the test files that took names
     from a test file, ``wide`` the items that use a fixture of wider than function scope, ``uncollectable`` the node ids
     of files that could not be collected, with the reason, ``modules`` what was loaded, ``changed`` the aspects of the
-    process that are not what they were before that, ``executor_because`` why children are not forked.
+    process that are not what they were before that, ``executor_because`` why children are not forked,
+    ``audit`` the authored variants.
     """
 
     config: pytest.Config
@@ -59,6 +61,7 @@ class Prepared:
     modules: dict[str, types.ModuleType]
     changed: frozenset[str]
     executor_because: str | None = None
+    audit: Audit | None = None
     loop_cpu: float = 0.0
     written: Written | None = None
 

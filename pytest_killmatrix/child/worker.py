@@ -163,7 +163,7 @@ class Workshop:
     def _activate(self, task: Task, slot: Slot) -> str | None:
         if task.splice is not None:
             splice = task.splice
-            place = (splice.path, splice.start, splice.end, splice.text, splice.sha256)
+            place = (splice.path, splice.start, splice.end, splice.text, splice.sha256, splice.whole)
             install_mutant(*place, slot.memory.__setitem__, marking if splice.marked else None)
             interpreter.announce(interpreter.mutant(*place, str(slot.path)))
             if task.purpose is not Purpose.NOOP:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from pytest_killmatrix.options import Settings
+from pytest_killmatrix.oracle.lines import audit_lines
+from pytest_killmatrix.oracle.reporting import report_of
 from pytest_killmatrix.prepared import Written
 from pytest_killmatrix.report.errors import ReportError
 from pytest_killmatrix.report.json import write_json
-from pytest_killmatrix.report.terminal import render
+from pytest_killmatrix.report.listing import Line
+from pytest_killmatrix.report.terminal import render, style_of
 from pytest_killmatrix.report.text import is_ascii_only
 from pytest_killmatrix.report.thresholds import unmet
 from pytest_killmatrix.store.errors import StoreError
@@ -35,15 +39,24 @@ def show(config: pytest.Config, terminal: Any, settings: Settings, written: Writ
     encoding = getattr(getattr(writer, "_file", None), "encoding", None)
     try:
         with Reader(written.sidecar, written.run) as reader:
-            terminal.section("kill matrix", sep="=")
-            for text, markup in render(
-                reader, width=writer.fullwidth, verbosity=terminal.verbosity, ascii=is_ascii_only(encoding)
-            ):
-                terminal.write_line(text, **markup)
-            for failure in unmet(settings, reader.score()) if terminal.verbosity < 0 else ():
+            room = {"width": writer.fullwidth, "verbosity": terminal.verbosity, "ascii": is_ascii_only(encoding)}
+            audit = report_of(reader)
+            terminal.section("kill matrix" if settings.generate else "authored variants", sep="=")
+            if audit is not None and not settings.generate:
+                _write(terminal, audit_lines(audit, style_of(**room), terminal.verbosity))
+            _write(terminal, render(reader, **room, mutants=settings.generate))
+            if audit is not None and settings.generate:
+                terminal.section("authored variants", sep="=")
+                _write(terminal, audit_lines(audit, style_of(**room), terminal.verbosity))
+            for failure in unmet(settings, reader.score()) if terminal.verbosity < 0 and settings.generate else ():
                 terminal.write_line(failure, red=True)  # with more room it is among the notes
     except StoreError as error:
         return str(error)
     if settings.json is not None and settings.json.exists():
         terminal.write_line(f"JSON     {settings.json}")
     return None
+
+
+def _write(terminal: Any, lines: Iterable[Line]) -> None:
+    for text, markup in lines:
+        terminal.write_line(text, **markup)

@@ -27,22 +27,32 @@ LABEL = 17
 """Columns of the first column of the headline and the counts."""
 
 
-def render(reader: Reader, *, width: int = 80, verbosity: int = 0, ascii: bool = False) -> Iterator[Line]:
+def render(
+    reader: Reader, *, width: int = 80, verbosity: int = 0, ascii: bool = False, mutants: bool = True
+) -> Iterator[Line]:
     """The report on ``reader``'s run; below 0 only the headline, above 0 everything without limits.
 
-    ``ascii`` is for terminals whose encoding has no arrow (``text.is_ascii_only``). The caller writes the title.
+    ``ascii`` is for terminals whose encoding has no arrow (``text.is_ascii_only``). Without ``mutants`` none were to be
+    made: what is left is what the run says of itself. The caller writes the title.
     """
     summary = summarize(reader)
-    style = Style(width=max(width, NARROWEST), verbose=verbosity > 0, ascii=ascii)
+    style = style_of(width, verbosity, ascii)
     yield from _alarms(summary, style)
-    yield from _headline(summary, style)
+    if mutants:
+        yield from _headline(summary, style)
     if verbosity >= 0:
-        yield from _counts(summary, style)
-        yield from mutant_lists(summary, style)
+        if mutants:
+            yield from _counts(summary, style)
+            yield from mutant_lists(summary, style)
         yield from excluded_tests(summary, style)
-        yield from _footer(summary, style)
+        yield from _footer(summary, style, advise=mutants)
     # In full, whatever the width: it is there to be copied.
     yield f"sidecar  {printable(str(reader.path), ascii=ascii)}", {}
+
+
+def style_of(width: int, verbosity: int, ascii: bool) -> Style:
+    """How much there is room for on a terminal."""
+    return Style(width=max(width, NARROWEST), verbose=verbosity > 0, ascii=ascii)
 
 
 def _alarms(summary: Summary, style: Style) -> Iterator[Line]:
@@ -96,7 +106,7 @@ def _count(summary: Summary, status: Status) -> str:
     return text
 
 
-def _footer(summary: Summary, style: Style) -> Iterator[Line]:
+def _footer(summary: Summary, style: Style, *, advise: bool) -> Iterator[Line]:
     info = summary.info
     yield "", {}
     for note in info.notes:
@@ -108,7 +118,7 @@ def _footer(summary: Summary, style: Style) -> Iterator[Line]:
     parts += [f"{name} {duration(seconds)}" for name, seconds in phases.items()]
     for line in flow(parts, style.width, first="time     ", separator=style.separator):
         yield line, {}
-    for line in style.wrap(_advice(summary), first="next     "):
+    for line in style.wrap(_advice(summary), first="next     ") if advise else ():
         yield line, {"bold": True}
 
 

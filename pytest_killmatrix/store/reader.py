@@ -15,6 +15,7 @@ from pytest_killmatrix.store import codec
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.opening import check_version, translate
 from pytest_killmatrix.store.schema import VERSION
+from pytest_killmatrix.store.variant_tables import NOT_AUTHORED
 
 NOT_JUDGED = "interrupted"
 """Reason of a mutant that the run did not come to."""
@@ -67,8 +68,16 @@ class Reader:
 
     def mutants(self, *, cells: bool = True) -> Iterator[MutantRow]:
         """The run's mutants in order, one at a time; without their cells where those are not needed."""
+        yield from self._mutants(NOT_AUTHORED.format("m"), cells)
+
+    def variants(self) -> Iterator[MutantRow]:
+        """The run's authored variants in order, which are in no other list and in no score."""
+        yield from self._mutants("NOT " + NOT_AUTHORED.format("m"), True)
+
+    def _mutants(self, which: str, cells: bool) -> Iterator[MutantRow]:
         rows = self._rows(
-            f"SELECT mutant, status, reason, {codec.MUTANT_COLUMNS} FROM mutants WHERE run = ? ORDER BY mutant",
+            f"SELECT mutant, status, reason, {codec.MUTANT_COLUMNS} FROM mutants m WHERE run = ? AND {which} "
+            "ORDER BY mutant",
             self.run,
         )
         for index, status, reason, *columns in rows:
@@ -89,20 +98,23 @@ class Reader:
         return [codec.decode_cell(row) for row in rows]
 
     def cell_count(self) -> int:
-        return int(next(self._rows("SELECT count(*) FROM cells WHERE run = ?", self.run))[0])
+        return int(
+            next(self._rows(f"SELECT count(*) FROM cells c WHERE run = ? AND {NOT_AUTHORED.format('c')}", self.run))[0]
+        )
 
     def judges(self) -> int:
         """Tests that have at least one cell."""
-        return int(next(self._rows("SELECT count(DISTINCT test) FROM cells WHERE run = ?", self.run))[0])
+        counted = f"SELECT count(DISTINCT test) FROM cells c WHERE run = ? AND {NOT_AUTHORED.format('c')}"
+        return int(next(self._rows(counted, self.run))[0])
 
     def score(self) -> Score:
         """Both scores, their fractions and the counts of all statuses."""
         rows = self._rows(
-            """
+            f"""
             SELECT m.status, m.string_only,
                    EXISTS (SELECT 1 FROM reach r WHERE r.run = m.run AND r.mutant = m.mutant)
                    OR EXISTS (SELECT 1 FROM cells c WHERE c.run = m.run AND c.mutant = m.mutant)
-            FROM mutants m WHERE m.run = ?
+            FROM mutants m WHERE m.run = ? AND {NOT_AUTHORED.format("m")}
             """,
             self.run,
         )
@@ -141,7 +153,11 @@ class Reader:
             raise StoreError(f"the sidecar {self.path} has {what}; make one with pytest --kill-matrix")
         return row[0], codec.decode_run(row[1:])
 
-    def _rows(self, statement: str, *values: int) -> Iterator[codec.Row]:
+    def rows(self, statement: str, *values: int | str) -> Iterator[codec.Row]:
+        """What a query that another module of ``store`` knows gives."""
+        return self._rows(statement, *values)
+
+    def _rows(self, statement: str, *values: int | str) -> Iterator[codec.Row]:
         try:
             yield from self._connection.execute(statement, values)
         except sqlite3.Error as error:

@@ -8,14 +8,16 @@ from __future__ import annotations
 import sqlite3
 
 from pytest_killmatrix.model import Isolation, Outcome, Phase
+from pytest_killmatrix.store.variant_tables import VARIANT_TABLES
 
 APPLICATION_ID = 0x4B4D5458
 """``PRAGMA application_id``: "KMTX" in ASCII, so that another program's database is never taken for ours."""
 
-VERSION = 1
+VERSION = 2
 """``PRAGMA user_version``. History:
 
 1. first version (0.1.0)
+2. authored variants, their cases and their history
 """
 
 # Cells store small integers: 0 and 1 cost SQLite no payload at all. Never renumber; append only, with a migration
@@ -193,7 +195,7 @@ def _code_rows() -> tuple[str, ...]:
 
 TABLES = (RUNS, TESTS, MUTANTS, REACH, CELLS, DETAILS, STRINGS, CODES, WRITER, MATRIX)
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = ((*TABLES, *_code_rows()),)
+MIGRATIONS: tuple[tuple[str, ...], ...] = ((*TABLES, *_code_rows()), VARIANT_TABLES)
 """``MIGRATIONS[n]`` takes a file from version n to n + 1. Add to the end; never change one that was released."""
 
 
@@ -217,14 +219,14 @@ def markdown() -> str:
         "read; open it read-only. For queries by hand start with the view `matrix`.",
         "",
     ]
-    for ddl in TABLES:
+    for ddl in (*TABLES, *VARIANT_TABLES):
         name = ddl.split(None, 3)[2]
         lines += [f"## {name}", "", "```sql", ddl + ";", "```", ""]
     lines += ["## Codes", "", "| kind | code | name |", "|---|---|---|"]
     for row in _code_rows():
         kind, code, name = row.partition("(")[2].rstrip(")").replace("'", "").split(", ")
         lines.append(f"| {kind} | {code} | {name} |")
-    lines += ["", "## History", "", "1. first version (0.1.0)"]
+    lines += ["", "## History", "", "1. first version (0.1.0)", "2. authored variants, their cases and their history"]
     return "\n".join(lines)
 
 
