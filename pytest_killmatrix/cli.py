@@ -12,7 +12,9 @@ from typing import Final
 from pytest_killmatrix.commands import CommandError
 
 #: name and what the overview says of it; the module in ``commands`` has the same name
-COMMANDS: Final[dict[str, str]] = {}
+COMMANDS: Final[dict[str, str]] = {
+    "variants": "authored variants: check the file, write what a solver receives, compare readers, record a version",
+}
 _USAGE: Final = 4
 
 

@@ -61,7 +61,7 @@ def compare(
             f"reject it now (no longer: {', '.join(gone) or 'none'}; new: {', '.join(come) or 'none'}): a test is not "
             "deterministic, or the surroundings changed",
         )  # fmt: skip
-    if same and not others:
+    if same and not others and before.version != case.version:
         which = "nothing but the wording" if Part.WORDING in changed else "nothing"
         yield Difference(
             Change.SAME, None,

@@ -13,6 +13,7 @@ from pytest_killmatrix.oracle.model import Case, Kind, Recorded
 from pytest_killmatrix.oracle.verdicts import Judged, JudgedCase, Verdict
 
 SHOWN = 5
+_LATER = " (of an earlier text; judged again on the present one)"
 
 
 class Level(str, enum.Enum):
@@ -35,11 +36,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Dispute:
-    """A test that readers judged differently, and the variants that were written to settle it: name, rejected."""
+    """A test that readers judged differently, and the variants that were written to settle it.
+
+    Of each: its name, what it is now, whether the test rejects it.
+    """
 
     round: int
+    text: str
     test: str
-    settled: tuple[tuple[str, bool], ...]
+    settled: tuple[tuple[str, Kind, bool], ...]
 
 
 def findings(judged: JudgedCase, differences: Sequence[Difference], earlier: Sequence[Recorded]) -> Iterator[Finding]:
@@ -182,17 +187,22 @@ def _readers(judged: JudgedCase) -> Iterator[Finding]:
     case = judged.case
     for risk in [*case.risks, *(risk for reading in case.readings for risk in reading.risks)]:
         yield Finding(Level.FLAG, f"open risk: {risk}", "open risks")
+    again = judged_again(case)
     for reading, one in doubtful(case.readings):
+        old = reading.text != case.hashes.task and one.test in again
         yield Finding(
-            Level.FLAG,
+            Level.NOTE if old else Level.FLAG,
             f"{reading.reader}, round {reading.round}: {one.test}: {'' if one.derivable else 'not '}derivable, "
-            f"{one.confidence} confidence{': ' + one.note if one.note else ''}",
-            "judgments without high confidence",
+            f"{one.confidence} confidence{': ' + one.note if one.note else ''}{_LATER if old else ''}",
+            None if old else "judgments without high confidence",
         )
     for dispute in disputes(judged):
         if not dispute.settled:
+            old = dispute.text != case.hashes.task and dispute.test in again
             text = f"round {dispute.round}: readers disagree on {dispute.test}, and no variant settles it"
-            yield Finding(Level.FLAG, text, "open disputes")
+            yield Finding(
+                Level.NOTE if old else Level.FLAG, text + (_LATER if old else ""), None if old else "open disputes"
+            )
     known = set(judged.tests)
     absent = {one.test for reading in case.readings for one in reading.judgments} - known
     if absent:
@@ -201,17 +211,24 @@ def _readers(judged: JudgedCase) -> Iterator[Finding]:
         )
 
 
+def judged_again(case: Case) -> set[str]:
+    """Tests that readers judged on the present text, all alike and surely: what was said of an older one is history."""
+    present = [reading for reading in case.readings if reading.text == case.hashes.task and reading.failed is None]
+    unsure = {one.test for _, one in doubtful(present)}.union(*(one.disputed for one in compare(present)))
+    return {one.test for reading in present for one in reading.judgments} - unsure
+
+
 def disputes(judged: JudgedCase) -> list[Dispute]:
     """The tests on which readers disagreed, round by round, and how the variants written for them came out."""
     found: list[Dispute] = []
     for one in compare(judged.case.readings):
-        found += [Dispute(one.number, test, tuple(_settlers(judged, one, test))) for test in one.disputed]
+        found += [Dispute(one.number, one.text, test, tuple(_settlers(judged, one, test))) for test in one.disputed]
     return found
 
 
-def _settlers(judged: JudgedCase, one: Round, test: str) -> Iterator[tuple[str, bool]]:
+def _settlers(judged: JudgedCase, one: Round, test: str) -> Iterator[tuple[str, Kind, bool]]:
     for other in judged.variants:
         settles = other.variant.settles
         meant = settles is not None and settles.round == one.number and test in settles.tests
         if meant and (test in other.passed or test in other.rejectors):
-            yield other.variant.name, test in other.rejectors
+            yield other.variant.name, other.variant.kind, test in other.rejectors

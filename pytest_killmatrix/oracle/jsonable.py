@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pytest_killmatrix.analysis.score import Ratio
-from pytest_killmatrix.oracle.agreement import Round
-from pytest_killmatrix.oracle.model import Scoring
+from pytest_killmatrix.oracle.agreement import Round, compare
+from pytest_killmatrix.oracle.model import Case, Scoring
 from pytest_killmatrix.oracle.reporting import COUNTED, KILL, AuditReport, CaseReport
 from pytest_killmatrix.oracle.verdicts import Judged
 from pytest_killmatrix.report.cells import cell_object
@@ -52,13 +52,27 @@ def _case(report: CaseReport) -> dict[str, object]:
         "flips": judged.flips if case.scoring is Scoring.ALL_OR_NOTHING else None,
         "variants": [_variant(one) for one in judged.variants],
         "findings": [to_plain(finding) for finding in report.findings],
-        "rounds": [_round(one) for one in report.rounds],
+        **rounds_object(case, report),
+    }
+
+
+def rounds_object(case: Case, report: CaseReport | None) -> dict[str, object]:
+    """What readers said of a case; ``disputes`` is null where nothing was measured."""
+    return {
+        "case": case.name,
+        "version": case.version,
+        "rounds": [_round(one) for one in compare(case.readings)],
         "failed_rounds": [to_plain(reading) for reading in case.readings if reading.failed is not None],
-        "disputes": [
+        "risks": [*case.risks, *(risk for reading in case.readings for risk in reading.risks)],
+        "disputes": None
+        if report is None
+        else [
             {
                 "round": one.round,
                 "test": one.test,
-                "settled_by": [{"variant": name, "rejected": rejected} for name, rejected in one.settled],
+                "settled_by": [
+                    {"variant": name, "kind": kind.value, "rejected": rejected} for name, kind, rejected in one.settled
+                ],
             }
             for one in report.disputes
         ],

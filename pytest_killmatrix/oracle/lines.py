@@ -6,15 +6,16 @@ from collections.abc import Iterator
 
 from pytest_killmatrix.analysis.score import Ratio
 from pytest_killmatrix.model import Outcome
-from pytest_killmatrix.oracle.agreement import Round
+from pytest_killmatrix.oracle.agreement import Round, compare, doubtful
 from pytest_killmatrix.oracle.findings import Level, few
 from pytest_killmatrix.oracle.model import Case, Kind, Scoring
 from pytest_killmatrix.oracle.reporting import COUNTED, KILL, AuditReport, CaseReport
 from pytest_killmatrix.oracle.verdicts import Judged, Verdict
 from pytest_killmatrix.report.listing import Line, Style
-from pytest_killmatrix.report.text import count, percent, plain
+from pytest_killmatrix.report.text import count, flow, percent, plain
 
 _LABEL = 23
+_DEEPER = "    "
 _MARKUP: dict[Level, dict[str, bool]] = {
     Level.INSTRUMENT: {"red": True, "bold": True},
     Level.DEFECT: {"red": True},
@@ -44,18 +45,17 @@ def _counts(report: AuditReport, style: Style) -> Iterator[Line]:
     share = "" if full and report.qualified_by else f" ({percent(*totals.mutations)})"
     yield from _ratio("mutations killed", totals.mutations, f"cited and judged{share}", style, bold=True)
     if report.qualified_by:
-        yield from _wrapped(f"{'  qualified':{_LABEL}}", "; ".join(report.qualified_by), style, red=True, bold=True)
+        yield from _column("  qualified", "; ".join(report.qualified_by), style, red=True, bold=True)
     if totals.uncited:
         yield f"{'  not cited':{_LABEL}}{totals.uncited}, in no ratio: possible alternative readings", {"yellow": True}
     yield from _ratio("constant strategies", totals.constants, "rejected by an assertion", style)
     yield from _ratio("alternative readings", totals.readings, "accepted", style)
     yield from _ratio("underspecified tests", totals.underspecified, "reject an alternative reading", style)
-    words = "cases scored all or nothing are lost by a permitted reading"
-    yield from _ratio("cases that flip", totals.flipped, words, style)
+    yield from _ratio("cases that flip", totals.flipped, "lost, all or nothing, by a permitted reading", style)
     if totals.unjudged:
         yield f"{'not judged':{_LABEL}}{count(totals.unjudged, 'variant')}", {"yellow": True}
-    yield from _wrapped("a kill                 ", KILL.removeprefix("a kill: "), style)
-    yield from _wrapped("counted                ", COUNTED, style)
+    yield from _column("a kill", KILL.removeprefix("a kill: "), style)
+    yield from _column("counted", COUNTED, style)
 
 
 def _ratio(name: str, ratio: Ratio, words: str, style: Style, **markup: bool) -> Iterator[Line]:
@@ -63,9 +63,20 @@ def _ratio(name: str, ratio: Ratio, words: str, style: Style, **markup: bool) ->
         yield style.fit(f"{name:{_LABEL}}{ratio.numerator:,} of {ratio.denominator:,}   {words}"), markup
 
 
-def _wrapped(first: str, text: str, style: Style, **markup: bool) -> Iterator[Line]:
-    for line in style.wrap(plain(text, ascii=style.ascii), first=first):
+def _column(label: str, text: str, style: Style, **markup: bool) -> Iterator[Line]:
+    """A label, and text in a column of its own."""
+    for line in style.wrap(plain(text, ascii=style.ascii), first=f"{label:{_LABEL}}"):
         yield line, markup
+
+
+def _wrapped(label: str, text: str, style: Style, **markup: bool) -> Iterator[Line]:
+    """A label, text after it, and more of it below, a little to the right."""
+    indent = " " * (len(label) - len(label.lstrip()))
+    words = plain(label.strip() + " " + text, ascii=style.ascii).split(" ")
+    first, *more = flow(words, style.width - len(_DEEPER), first=indent, separator=" ")
+    yield first, markup
+    for line in more:
+        yield _DEEPER + line, markup
 
 
 # -- one case ------------------------------------------------------------------------------------------------------
@@ -87,7 +98,7 @@ def _case(report: CaseReport, style: Style) -> Iterator[Line]:
 
 def _variant(one: Judged, tests: int, style: Style) -> Iterator[Line]:
     variant = one.variant
-    yield from _wrapped(f"  {variant.kind.value:20} {plain(variant.name)}: ", _said(one, tests), style)
+    yield from _wrapped(f"  {variant.kind.value} {variant.name}: ", _said(one, tests), style)
     if one.rejected and variant.kind not in (Kind.STARTER, Kind.DEGENERATE):
         for outcome in Outcome:
             names = one.by(outcome)
@@ -97,7 +108,7 @@ def _variant(one: Judged, tests: int, style: Style) -> Iterator[Line]:
     for citation in variant.citations:
         yield from _wrapped("      forbidden by " if variant.kind is Kind.MUTATION else "      cites ",
                             f'{citation.file}:{citation.found_at} "{citation.quote}"', style)  # fmt: skip
-    if variant.why and (one.verdict.rejects or variant.kind is Kind.READING) and variant.kind in (Kind.READING,):
+    if variant.kind is Kind.READING:
         yield from _wrapped("      why: ", variant.why, style)
     for entry in variant.history if len(variant.history) > 1 else ():
         repaired = f", repaired {', '.join(part.value for part in entry.repaired)}" if entry.repaired else ""
@@ -142,27 +153,52 @@ def _rounds(report: CaseReport, style: Style) -> Iterator[Line]:
     case = report.judged.case
     for one in report.rounds:
         yield from round_lines(one, case, style)
+    yield from _failed(case, style)
+    yield from _settled(report, style)
+
+
+def _failed(case: Case, style: Style) -> Iterator[Line]:
     for reading in case.readings:
         if reading.failed is not None:
             yield from _wrapped(f"  round {reading.round} failed: ", f"{reading.reader}: {reading.failed}", style)
+
+
+def _settled(report: CaseReport, style: Style) -> Iterator[Line]:
     for dispute in report.disputes:
-        for name, rejected in dispute.settled:
-            how = (
-                f"rejects it: {dispute.test} is underspecified"
-                if rejected
-                else f"accepts it: {dispute.test} decides nothing"
-            )
-            yield from _wrapped(f"  round {dispute.round} settled: ", f"{name} was written, and the test {how}", style)
+        for name, kind, rejected in dispute.settled:
+            how = "rejects it, so it is underspecified" if rejected else "accepts it, so it decides nothing"
+            if kind is not Kind.READING:
+                how = f"{'rejects' if rejected else 'accepts'} it; by now it is held to be a {kind.value}"
+            text = f"{name} was written; {dispute.test} {how}"
+            yield from _wrapped(f"  round {dispute.round} settled: ", text, style)
+
+
+def rounds_lines(case: Case, report: CaseReport | None, style: Style) -> Iterator[Line]:
+    """What readers said of a case; ``report`` is what was measured, if anything."""
+    yield f"case {plain(case.name, ascii=style.ascii)}, version {case.version}, text {case.hashes.task}", {}
+    if not case.readings:
+        yield "  no round yet", {}
+    for one in compare(case.readings):
+        yield from round_lines(one, case, style)
+    yield from _failed(case, style)
+    if report is not None:
+        yield from _settled(report, style)
+    for reading, judgment in doubtful(case.readings):
+        answer = f"{'' if judgment.derivable else 'not '}derivable, {judgment.confidence} confidence"
+        note = f": {judgment.note}" if judgment.note else ""
+        yield from _wrapped(
+            f"  round {reading.round}, {plain(reading.reader)}: ", f"{judgment.test}: {answer}{note}", style
+        )
+    for risk in [*case.risks, *(risk for reading in case.readings for risk in reading.risks)]:
+        yield from _wrapped("  open risk: ", risk, style)
 
 
 def round_lines(one: Round, case: Case, style: Style) -> Iterator[Line]:
     """One comparison of readers."""
     version = version_of(case, one.text)
     old = "" if version == case.version else " (not the present text)"
-    names = "; ".join(
-        f"{reading.reader} ({'had seen results' if reading.results_seen else 'had seen no results'})"
-        for reading in one.readings
-    )
+    seen = {True: "had seen results", False: "had seen no results"}
+    names = "; ".join(f"{reading.reader} ({seen[reading.results_seen]})" for reading in one.readings)
     yield from _wrapped(f"  round {one.number}, text of version {version}{old}: ", names, style)
     for pair in one.pairs:
         kappa = "undefined" if pair.kappa is None else f"{pair.kappa:.2f}"

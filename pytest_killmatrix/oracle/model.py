@@ -196,6 +196,9 @@ class Case:
     readings: tuple[Reading, ...] = ()
     risks: tuple[str, ...] = ()
 
+    def of_kind(self, kind: Kind) -> list[Variant]:
+        return [variant for variant in self.variants if variant.kind is kind]
+
     def grades(self, path: str, rest: str) -> bool:
         """Whether a test in the file at ``path`` is of its grader; ``rest`` follows the file in its node id."""
         return any(

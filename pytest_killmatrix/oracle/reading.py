@@ -24,10 +24,10 @@ _CASE: Final = ("case", "version", "materialized", "target", "grader", "variants
 _CASE_TOO: Final = ("fixtures", "scoring", "versions", "risks", "note")
 
 
-def read(path: Path, root: Path | None = None) -> Audit:
+def read(path: Path, root: Path | None = None, *, readings: bool = True) -> Audit:
     """The variants file at ``path``; VariantsError with all that is wrong with it and with what it names.
 
-    Targets are called as they are below ``root``, where one is given.
+    Targets are called as they are below ``root``, where one is given. Without ``readings`` the ledger is not looked at.
     """
     doc = Document(path, path.name)
     problems: list[str] = []
@@ -42,7 +42,7 @@ def read(path: Path, root: Path | None = None) -> Audit:
                 if any(case.name == other.name for other in cases):
                     doc.add(line_of(node), f"case {case.name}: the file has another of that name")
                 cases.append(case)
-        if "rounds" in keys and not doc.problems:
+        if readings and "rounds" in keys and not doc.problems:
             cases, problems = rounds.add_readings(doc, keys["rounds"], cases, path.parent)
     if doc.problems or problems:
         raise VariantsError([*doc.problems, *problems])

@@ -87,9 +87,10 @@ def _case(reader: Reader, stored: StoredCase) -> CaseReport:
     )
     now = rejected_by({one.variant.name: one for one in judged.variants})
     runs = earlier_runs(reader, stored.case)
+    recorded = {one.version for one in stored.case.recorded}
     differences = [
         difference
-        for before in [*stored.case.recorded, *runs]
+        for before in [*stored.case.recorded, *(one for one in runs if one.version not in recorded)]
         for difference in compare_versions(stored.case, before, now, judged.tests)
     ]
     return CaseReport(

@@ -105,10 +105,26 @@ def earlier_runs(reader: Reader, case: Case) -> list[Recorded]:
         reader.run,
         storable(case.name),
     )
-    records = []
-    for (run,) in list(found):
-        with Reader(reader.path, run) as before:
-            names = [test.nodeid for test in before.tests()]
-            same = next(one for one in read_cases(before) if one.case.name == case.name)
-            records.append(record_of(same, names, f"the run of {before.info.started}"))
-    return records
+    return [record_from(reader, run, case.name) for (run,) in list(found)]
+
+
+def newest_run(reader: Reader, case: Case) -> int | None:
+    """The newest complete run in the reader's sidecar that judged the case in its present version, or None."""
+    found = reader.rows(
+        """
+        SELECT max(c.run) FROM variant_cases c JOIN runs r ON r.run = c.run
+        WHERE c.name = ? AND c.version = ? AND r.complete
+        """,
+        storable(case.name),
+        case.version,
+    )
+    run: int | None = next(iter(found))[0]
+    return run
+
+
+def record_from(reader: Reader, run: int, name: str) -> Recorded:
+    """What a run of the reader's sidecar found out about the case of that name."""
+    with Reader(reader.path, run) as other:
+        names = [test.nodeid for test in other.tests()]
+        same = next(one for one in read_cases(other) if one.case.name == name)
+        return record_of(same, names, f"the run of {other.info.started}")
