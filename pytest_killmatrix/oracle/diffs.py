@@ -56,10 +56,10 @@ def _parse(diff: str) -> list[_Hunk]:
         if line.startswith("\\") and hunks and hunks[-1].lines:
             sign, last = hunks[-1].lines[-1]
             hunks[-1].lines[-1] = (sign, last.removesuffix("\n").removesuffix("\r"))
-        elif old or new:
+        elif (old or new) and line:
             sign, rest = (line[0], line[1:]) if line.strip("\r\n") else (" ", line)
             old, new = old - (sign != "+"), new - (sign != "-")
-            if sign not in " +-" or not line or old < 0 or new < 0:
+            if sign not in " +-" or old < 0 or new < 0:
                 raise DiffError(f"line {number} of the diff does not belong to its hunk")
             hunks[-1].lines.append((sign, rest))
         elif (found := _HUNK.match(line)) is not None:

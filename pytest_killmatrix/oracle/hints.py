@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pytest_killmatrix.oracle.verdicts import JudgedCase
 _WORD: Final = re.compile(r"[^\W\d_]{3,}")
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SHORTEST_STEM: Final = 4
+_LONGEST_ENDING: Final = 3
 _PREFIXES: Final = ("un", "in", "non", "dis", "re")
 _PLAIN: Final = """
 about above after again all also and any are assert assertion assertionerror because been before being below between
@@ -62,11 +64,15 @@ def words_of(text: str) -> set[str]:
 
 
 def _is_known(word: str, known: Iterable[str]) -> bool:
-    """Whether a text has the word, or one of the same stem, or the one that its prefix is put before."""
-    bare = [word, *(word.removeprefix(prefix) for prefix in _PREFIXES if len(word) > len(prefix) + 2)]
-    return any(
-        one == other
-        or (min(len(one), len(other)) >= _SHORTEST_STEM and (one.startswith(other) or other.startswith(one)))
-        for one in bare
-        for other in known
-    )
+    """Whether a text has the word, or one of the same stem, or either without a prefix."""
+    return any(_alike(one, other) for one in _bare(word) for text_word in known for other in _bare(text_word))
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two words differ in their endings only."""
+    stem = len(os.path.commonprefix([one, other]))
+    return one == other or (stem >= _SHORTEST_STEM and max(len(one), len(other)) - stem <= _LONGEST_ENDING)
+
+
+def _bare(word: str) -> set[str]:
+    return {word, *(word.removeprefix(prefix) for prefix in _PREFIXES if len(word) > len(prefix) + 2)}

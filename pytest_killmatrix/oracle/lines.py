@@ -98,7 +98,8 @@ def _case(report: CaseReport, style: Style) -> Iterator[Line]:
 
 def _variant(one: Judged, tests: int, style: Style) -> Iterator[Line]:
     variant = one.variant
-    yield from _wrapped(f"  {variant.kind.value} {variant.name}: ", _said(one, tests), style)
+    named = "" if variant.name == variant.kind.value else f" {variant.name}"
+    yield from _wrapped(f"  {variant.kind.value}{named}: ", _said(one, tests), style)
     if one.rejected and variant.kind not in (Kind.STARTER, Kind.DEGENERATE):
         for outcome in Outcome:
             names = one.by(outcome)
