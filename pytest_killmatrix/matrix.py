@@ -296,7 +296,7 @@ class Matrix:
         )
         reading = read_row(result.found, row)
         if job.planned.whole:
-            keep_all(reading, result.found)
+            keep_all(reading, result.found, row.collected)
         if result.collected is not None and not result.collected[0] and not static:
             job.not_live = "something hides it while its test file is collected again"
             return

@@ -90,9 +90,15 @@ def read_row(found: Iterable[Found], row: Row) -> RowReading:
     return reading
 
 
-def keep_all(reading: RowReading, found: Iterable[Found]) -> None:
-    """The cells of a whole implementation: every test is judged by it, whatever of it the test ran (in place)."""
+def keep_all(reading: RowReading, found: Sequence[Found], collected: tuple[bool, bool] | None) -> None:
+    """The cells of a whole implementation: every test is judged by it, whatever of it the test ran (in place).
+
+    Of a test that could not be collected only the marks of ``collected`` tell how far the module came.
+    """
     reading.cells = {cell.test: cell for cell in found}
+    if collected is not None:
+        ran = any(cell.evaluated for cell in found if cell.phase is not Phase.COLLECT)
+        reading.evaluated = collected[1] or ran
     reading.unreached.clear()
     reading.uncertain.clear()
     reading.absent.clear()

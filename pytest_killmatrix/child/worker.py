@@ -236,6 +236,7 @@ class Workshop:
     def _hold(self, task: Task, items: Sequence[pytest.Item | Verdict], slot: Slot, orders: int) -> None:
         """The row in a fork of this process, then whatever else the controller wants to know of the same mutant."""
         marks = slot.marks()
+        slot.idle()  # collected: whoever dies from here on does not die of that
         order: Task | None = task
         while order is not None:
             if order is not task:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import keyword
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -70,7 +69,8 @@ def _is_known(word: str, known: Iterable[str]) -> bool:
 
 def _alike(one: str, other: str) -> bool:
     """Whether two words differ in their endings only."""
-    stem = len(os.path.commonprefix([one, other]))
+    pairs = enumerate(zip(one, other, strict=False))
+    stem = next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
     return one == other or (stem >= _SHORTEST_STEM and max(len(one), len(other)) - stem <= _LONGEST_ENDING)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_killmatrix.model import Build, Mutant, Status, Test
+from pytest_killmatrix.model import Build, Mutant, Route, Status, Test
 from pytest_killmatrix.oracle.model import Audit, Case, Variant
 from pytest_killmatrix.plan import Planned, StaticWay, plan_mutant
 
@@ -101,11 +101,14 @@ def plan(
     ``contexts`` are those that execute anything of its target.
     """
     own = frozenset(placed.tests)
+    if not way.reload.own and any(not context.startswith(("t:", "a:")) for context in contexts):
+        return _anew(index, placed, tests)
     if contexts:
         contexts = contexts | {f"t:{test}" for test in own}
     by_file: dict[str, list[int]] = {}
     for test in placed.tests:
         by_file.setdefault(tests[test].nodeid.split("::", 1)[0], []).append(test)
+    # what no module is loaded from gets the variant when a test loads it
     planned = plan_mutant(
         index,
         mutant_of(placed),
@@ -128,3 +131,13 @@ def plan(
         strangers=planned.strangers & own,
         whole=True,
     )
+
+
+def _anew(index: int, placed: Placed, tests: Sequence[Test]) -> Planned:
+    """In a fresh interpreter: its target is loaded while tests are collected, but under no name to import it by."""
+    usable = tuple(test for test in placed.tests if tests[test].excluded is None)
+    if mutant_of(placed).verdict is not None or not usable:
+        status = mutant_of(placed).verdict or Status.NO_USABLE_TEST
+        return Planned(index, Route.COLLECTION, placed.tests, status=status, reason=placed.variant.invalid)
+    files = tuple(sorted({tests[test].nodeid.split("::", 1)[0] for test in usable}))
+    return Planned(index, Route.COLLECTION, placed.tests, usable, files, anew=True, whole=True)
