@@ -120,14 +120,18 @@ def problems(case: Case, line: int) -> Iterator[tuple[int, str]]:
         )
     elif before:
         yield from _claims_hold(case, before[-1], line)
+        yield from _variants_kept(case, before[-1], line)
     yield from _kinds_kept(case, before, line)
 
 
-def _variants_kept(case: Case, current: Recorded, line: int) -> Iterator[tuple[int, str]]:
-    for name, digest in current.hashes.variants:
+def _variants_kept(case: Case, record: Recorded, line: int) -> Iterator[tuple[int, str]]:
+    """A variant keeps its text, unless the reference that it differs from became another."""
+    if Part.REFERENCE in changed_parts(record.hashes, case.hashes):
+        return
+    for name, digest in record.hashes.variants:
         now = case.hashes.of(name)
         if now is not None and now != digest:
-            yield line, f"variant {name} is not the one that version {case.version} recorded; give it another name"
+            yield line, f"variant {name} is not the one that version {record.version} recorded; give it another name"
 
 
 def _claims_hold(case: Case, before: Recorded, line: int) -> Iterator[tuple[int, str]]:
