@@ -125,8 +125,11 @@ def _kinds(judged: JudgedCase) -> Iterator[Finding]:
 
 def _gaps(judged: JudgedCase) -> Iterator[Finding]:
     """What was not judged is neither a pass nor a kill."""
+    said_before = (Kind.REFERENCE, Kind.STARTER, Kind.READING)
     for one in judged.variants:
         if one.verdict in (Verdict.INVALID, Verdict.FAULT, Verdict.UNJUDGED):
+            if one.variant.kind in said_before:
+                continue
             yield Finding(
                 Level.FLAG, f"{one.variant.name}: {_why(one)}; neither a pass nor a kill", "variants not judged"
             )

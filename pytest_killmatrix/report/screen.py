@@ -41,13 +41,13 @@ def show(config: pytest.Config, terminal: Any, settings: Settings, written: Writ
         with Reader(written.sidecar, written.run) as reader:
             room = {"width": writer.fullwidth, "verbosity": terminal.verbosity, "ascii": is_ascii_only(encoding)}
             audit = report_of(reader)
-            terminal.section("kill matrix" if settings.generate else "authored variants", sep="=")
-            if audit is not None and not settings.generate:
-                _write(terminal, audit_lines(audit, style_of(**room), terminal.verbosity))
-            _write(terminal, render(reader, **room, mutants=settings.generate))
-            if audit is not None and settings.generate:
+            lines = audit_lines(audit, style_of(**room), terminal.verbosity) if audit is not None else None
+            if settings.generate or lines is None:
+                terminal.section("kill matrix", sep="=")
+                _write(terminal, render(reader, **room))
+            if lines is not None:
                 terminal.section("authored variants", sep="=")
-                _write(terminal, audit_lines(audit, style_of(**room), terminal.verbosity))
+                _write(terminal, lines if settings.generate else render(reader, **room, instead=lines))
             for failure in unmet(settings, reader.score()) if terminal.verbosity < 0 and settings.generate else ():
                 terminal.write_line(failure, red=True)  # with more room it is among the notes
     except StoreError as error:

@@ -6,7 +6,7 @@ about colours; nothing here knows whether there is a terminal.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pytest_killmatrix.analysis.score import DETECTED, NO_CANDIDATE, UNDETECTED, UNJUDGED, Ratio
 from pytest_killmatrix.model import Status
@@ -28,24 +28,28 @@ LABEL = 17
 
 
 def render(
-    reader: Reader, *, width: int = 80, verbosity: int = 0, ascii: bool = False, mutants: bool = True
+    reader: Reader,
+    *,
+    width: int = 80,
+    verbosity: int = 0,
+    ascii: bool = False,
+    instead: Iterable[Line] | None = None,
 ) -> Iterator[Line]:
     """The report on ``reader``'s run; below 0 only the headline, above 0 everything without limits.
 
-    ``ascii`` is for terminals whose encoding has no arrow (``text.is_ascii_only``). Without ``mutants`` none were to be
-    made: what is left is what the run says of itself. The caller writes the title.
+    ``ascii`` is for terminals whose encoding has no arrow (``text.is_ascii_only``). Where no mutants were to be made,
+    ``instead`` stands in place of all that is said of them. The caller writes the title.
     """
     summary = summarize(reader)
     style = style_of(width, verbosity, ascii)
     yield from _alarms(summary, style)
-    if mutants:
-        yield from _headline(summary, style)
+    yield from _headline(summary, style) if instead is None else instead
     if verbosity >= 0:
-        if mutants:
+        if instead is None:
             yield from _counts(summary, style)
             yield from mutant_lists(summary, style)
         yield from excluded_tests(summary, style)
-        yield from _footer(summary, style, advise=mutants)
+        yield from _footer(summary, style, advise=instead is None)
     # In full, whatever the width: it is there to be copied.
     yield f"sidecar  {printable(str(reader.path), ascii=ascii)}", {}
 

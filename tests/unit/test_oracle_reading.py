@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from oracle_samples import AUDIT, FILES, TARGET, write
 
 from pytest_killmatrix.oracle.fetching import fetch
-from pytest_killmatrix.oracle.model import Kind, VariantsError
+from pytest_killmatrix.oracle.model import Case, Kind, VariantsError
 from pytest_killmatrix.oracle.reading import read
 from pytest_killmatrix.source import SourceFile
+from pytest_killmatrix.store.plain import from_plain, to_plain
 
 H = "0" * 64
 
@@ -37,6 +39,7 @@ def test_a_good_file(tmp_path: Path) -> None:
         assert whole in {FILES["reading.py"].encode(), FILES["starter.py"].encode(), TARGET.encode(),
                          TARGET.replace("a and b and c", "a and c").encode()}  # fmt: skip
     assert fetch(path, tmp_path) == audit  # the same from a process of its own
+    assert from_plain(Case, json.loads(json.dumps(to_plain(case)))) == case  # and from the sidecar
 
 
 @pytest.mark.parametrize(("before", "after", "line", "words"), [
@@ -192,6 +195,7 @@ def test_a_later_version_re_classifies_with_history(tmp_path: Path) -> None:
     (case,) = read(write(tmp_path, {"task.md": REWORDED}, audit.replace(READING, RECLASSIFIED))).cases
     assert [entry.kind for entry in case.variants[3].history] == [Kind.READING, Kind.MUTATION]
     assert case.recorded[0].hashes.grader == case.hashes.grader
+    assert from_plain(Case, json.loads(json.dumps(to_plain(case)))) == case
 
 
 @pytest.mark.parametrize(("files", "reclassified", "words"), [
