@@ -86,7 +86,7 @@ def _case(reader: Reader, stored: StoredCase) -> CaseReport:
         ),
     )
     now = rejected_by({one.variant.name: one for one in judged.variants})
-    runs = earlier_runs(reader, stored.case)
+    runs = [one for one in earlier_runs(reader, stored.case) if one.version <= stored.case.version]
     recorded = {one.version for one in stored.case.recorded}
     differences = [
         difference

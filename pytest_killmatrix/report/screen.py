@@ -44,7 +44,7 @@ def show(config: pytest.Config, terminal: Any, settings: Settings, written: Writ
             lines = audit_lines(audit, style_of(**room), terminal.verbosity) if audit is not None else None
             if settings.generate or lines is None:
                 terminal.section("kill matrix", sep="=")
-                _write(terminal, render(reader, **room))
+                _write(terminal, render(reader, **room, qualified_by=audit.qualified_by if audit is not None else ()))
             if lines is not None:
                 terminal.section("authored variants", sep="=")
                 _write(terminal, lines if settings.generate else render(reader, **room, instead=lines))
