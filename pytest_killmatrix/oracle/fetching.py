@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
 from pathlib import Path
 
+from pytest_killmatrix.executor.fresh import unmeasured
 from pytest_killmatrix.oracle.model import Audit, VariantsError
 
 _PROGRAM = (
@@ -19,7 +21,13 @@ _PROGRAM = (
 def fetch(path: Path, root: Path) -> Audit:
     """The variants file at ``path``, checked; VariantsError says what is wrong with it."""
     given = pickle.dumps((str(path), str(root), [place for place in sys.path if place]))
-    done = subprocess.run([sys.executable, "-I", "-c", _PROGRAM], input=given, capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", _PROGRAM],
+        input=given,
+        capture_output=True,
+        check=False,
+        env=unmeasured(os.environ),
+    )
     if done.returncode:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise VariantsError([f"{path.name}: could not be read: {lines[-1] if lines else 'no message'}"])

@@ -104,7 +104,7 @@ def _variant(one: Judged, tests: int, style: Style) -> Iterator[Line]:
         for outcome in Outcome:
             names = one.by(outcome)
             if names:
-                shown = names if style.verbose else [few(names)]
+                shown = names if style.verbose or variant.kind is Kind.READING else [few(names)]
                 yield from _wrapped(f"      {outcome.value}: ", ", ".join(shown), style)
     for citation in variant.citations:
         yield from _wrapped("      forbidden by " if variant.kind is Kind.MUTATION else "      cites ",
@@ -137,8 +137,7 @@ def _underspecified(report: CaseReport, style: Style) -> Iterator[Line]:
     names = judged.underspecified
     if not names:
         return
-    shown = names if style.verbose else [few(names)]
-    yield from _wrapped(f"  underspecified {len(names)} of {len(judged.tests)}: ", ", ".join(shown), style, bold=True)
+    yield from _wrapped(f"  underspecified {len(names)} of {len(judged.tests)}: ", ", ".join(names), style, bold=True)
     share = f"{len(names)} of {len(judged.tests)} tests"
     if judged.case.scoring is Scoring.ALL_OR_NOTHING:
         text = f"scored all or nothing, a permitted reading loses the case; scored by share, {share}"

@@ -77,6 +77,13 @@ class Audited:
         )
 
 
+LIGHT = [
+    word
+    for name in ("hypothesispytest", "xdist", "pytest_cov", "asyncio", "timeout")  # they cost more than the run
+    for word in ("-p", f"no:{name}")
+]
+
+
 def write(project: Project, variants: str, head: str = HEAD, **files: str) -> None:
     project.write({"gate.py": TARGET, "test_gate.py": TESTS, "task.md": "It may pass.\n"})
     project.write({name.replace("_py", ".py"): text for name, text in files.items()})
@@ -85,7 +92,7 @@ def write(project: Project, variants: str, head: str = HEAD, **files: str) -> No
 
 def audited(project: Project, *arguments: str, env: dict[str, str] | None = None) -> Audited:
     """Run nothing but the variants; nothing may be left."""
-    command = [word for word in project.command(*arguments) if word != "--kill-matrix"]
+    command = [word for word in project.command(*LIGHT, *arguments) if word != "--kill-matrix"]
     before = project.snapshot()
     ran = project.execute([*command, "--mutation-variants=variants.yaml"], env=env)
     assert ran.left == [], ran.screen
@@ -351,10 +358,10 @@ def test_each_case_has_its_own_target_and_grader(project: Project) -> None:
 
 def test_variants_and_mutants_in_one_run(project: Project) -> None:
     write(project, KILLED + variant("reading", "alternative-reading", "b and c", "b"))
-    alone = project.run("--kill-matrix-fresh")
+    alone = project.run(*LIGHT, "--kill-matrix-fresh")
     assert "authored variants" not in alone.screen
     project.write({"pytest.ini": "[pytest]\nmutation_variants = variants.yaml\n"})
-    ran = Audited(project.run())
+    ran = Audited(project.run(*LIGHT))
     assert ran.run.cells() == alone.cells()
     assert ran.run.data["score"] == alone.data["score"]
     assert ran.run.data["run"]["population"] == alone.data["run"]["population"] > 0
@@ -364,7 +371,7 @@ def test_variants_and_mutants_in_one_run(project: Project) -> None:
         "next*authored variants*", "*= authored variants =*", "mutations kill*",
     ])  # fmt: skip
     assert "kill matrix" not in project.plain().screen  # the configuration alone asks for nothing
-    chosen = [word for word in project.command("--mutate=gate.py") if word != "--kill-matrix"]
+    chosen = [word for word in project.command(*LIGHT, "--mutate=gate.py") if word != "--kill-matrix"]
     assert project.execute([*chosen, "--mutation-variants=variants.yaml"]).data["mutants"] != []
 
 
