@@ -152,6 +152,11 @@ class Maker:
             self.mutants.append(mutant_of(placed))
             self.builds.append(Build())
             self.hashes.setdefault(placed.case.target, placed.case.target_sha256)
+        sandbox = Surroundings.of(self.prepared.config).sandbox
+        cases = {one.case.target: one.case for one in self.variants}.values() if sandbox is not None else ()
+        for case in cases:
+            if sandbox is not None and environment.digest_of(sandbox.root / case.target) != case.target_sha256:
+                self.info.notes.append(f"in the copy the reference stood in {case.target}")
         judged = {one.case.name for one in self.variants}
         left_out = [case.name for case in audit.cases if case.name not in judged] if audit is not None else []
         if left_out:

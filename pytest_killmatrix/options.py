@@ -231,6 +231,15 @@ def sandboxed(config: pytest.Config) -> bool:
     return enabled_early(config) and value == "copy"
 
 
+def variants_early(config: pytest.Config) -> Path | None:
+    """The variants file, where one is named; asked as early as ``sandboxed``."""
+    option = next(option for option in OPTIONS if option.flag == "--mutation-variants")
+    given = getattr(config.known_args_namespace, option.dest)
+    text = given or config.getini(str(option.ini))
+    base = config.invocation_params.dir if given else config.rootpath
+    return Path(os.path.abspath(base / Path(text).expanduser())) if text else None
+
+
 def files(config: pytest.Config) -> dict[str, Path]:
     """The files that a run writes, by the option that names them; asked as early as ``sandboxed``."""
     found: dict[str, Path] = {}

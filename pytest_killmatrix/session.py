@@ -69,7 +69,9 @@ class KillMatrix:
         if problem is None and settings.variants is not None:
             from pytest_killmatrix.oracle.fetching import fetch_for_run
 
-            self._audit, problem = fetch_for_run(settings.variants, self.config.rootpath)
+            sandbox = Surroundings.of(self.config).sandbox
+            tree = None if sandbox is None else sandbox.root
+            self._audit, problem = fetch_for_run(settings.variants, self.config.rootpath, tree)
         if problem is not None:
             raise pytest.UsageError(f"killmatrix: {problem}")
 

@@ -88,6 +88,8 @@ def _check(arguments: argparse.Namespace) -> int:
         print(f"case {name}, version {one.version}: {kinds}")
         for part, digest in one.hashes.items():
             print(f"  {part:10} {digest}")
+        if not one.stands:
+            print("  flag: the target is not the reference: put it there, or run with --kill-matrix-sandbox=copy")
         for variant in one.uncited:
             print(f"  flag: {variant} cites no sentence that forbids it: a possible alternative reading")
         for variant in one.invalid:
@@ -104,11 +106,12 @@ def _check(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What ``check`` says of a case; ``hints`` is None where it was not judged yet."""
+    """What ``check`` says of a case: ``stands`` that the reference is in the target; no ``hints`` without results."""
 
     version: int
     hashes: dict[str, str]
     kinds: dict[str, int]
+    stands: bool
     uncited: list[str]
     invalid: list[str]
     hints: list[tuple[str, tuple[str, ...]]] | None
@@ -131,6 +134,7 @@ class _Facts:
                 "reference": hashes.reference,
             },
             {kind.value: len(case.of_kind(kind)) for kind in Kind if case.of_kind(kind)},
+            case.stands,
             [one.name for one in case.of_kind(Kind.MUTATION) if not one.cited],
             [one.name for one in case.variants if one.invalid is not None],
             found,

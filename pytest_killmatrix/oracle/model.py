@@ -177,7 +177,8 @@ class Case:
     """One task with its own target and grader.
 
     ``target`` is what reports call its target, ``target_path`` where that is (resolved), ``target_sha256`` the hash of
-    its bytes. ``grader`` are pairs of a resolved path and the rest of a node id ("" for the whole file).
+    what stands there now: the reference, if the case can be run. ``grader`` are pairs of a resolved path and the rest
+    of a node id ("" for the whole file).
     """
 
     name: str
@@ -195,6 +196,11 @@ class Case:
     repaired: tuple[Part, ...] = ()
     readings: tuple[Reading, ...] = ()
     risks: tuple[str, ...] = ()
+
+    @property
+    def stands(self) -> bool:
+        """Whether the reference stands in the target."""
+        return self.target_sha256 == self.hashes.reference
 
     def of_kind(self, kind: Kind) -> list[Variant]:
         return [variant for variant in self.variants if variant.kind is kind]

@@ -17,7 +17,7 @@ from pytest_killmatrix.oracle.hashing import digest_of
 from pytest_killmatrix.oracle.model import Audit, Case, Hashes, Kind, Material, Scoring, VariantsError
 from pytest_killmatrix.oracle.nodes import Bad, Document, line_of
 from pytest_killmatrix.oracle.texts import sha256
-from pytest_killmatrix.oracle.variants import Received, read_variants
+from pytest_killmatrix.oracle.variants import Received, read_variants, reference_file
 from pytest_killmatrix.source import SourceError, SourceFile
 
 _CASE: Final = ("case", "version", "materialized", "target", "grader", "variants")
@@ -55,7 +55,7 @@ def _case(doc: Document, node: yaml.Node, root: Path | None) -> Case:
     what = f"case {name}"
     version = doc.whole(keys["version"], f"{what}: version")
     materialized, received, task = _materialized(doc, keys["materialized"], what)
-    target, place = _target(doc, keys["target"], what, root)
+    target, place, stands = _target(doc, keys["target"], keys["variants"], what, root)
     grader, grader_hash = _grader(doc, keys["grader"], what, place)
     fixtures, fixtures_hash = _fixtures(doc, keys.get("fixtures"), what)
     variants = read_variants(doc, keys["variants"], target, received)
@@ -72,7 +72,7 @@ def _case(doc: Document, node: yaml.Node, root: Path | None) -> Case:
         version=version,
         target=target.path,
         target_path=place,
-        target_sha256=sha256(target.data),
+        target_sha256=stands,
         materialized=materialized,
         grader=grader,
         fixtures=fixtures,
@@ -122,7 +122,13 @@ def _materialized(doc: Document, node: yaml.Node, what: str) -> tuple[tuple[Mate
     return tuple(found), Received(texts, names), digest_of(received.items())
 
 
-def _target(doc: Document, node: yaml.Node, what: str, root: Path | None) -> tuple[SourceFile, str]:
+def _target(
+    doc: Document, node: yaml.Node, variants: yaml.Node, what: str, root: Path | None
+) -> tuple[SourceFile, str, str]:
+    """The reference, from which variants differ; the path of the target (resolved); the hash of what stands there now.
+
+    The reference is what stands there, unless the variants give a file for it.
+    """
     path = doc.file(node, f"{what}: target")
     if path.suffix != ".py":
         raise doc.fail(line_of(node), f"{what}: target: {node.value} is no Python file")
@@ -131,12 +137,18 @@ def _target(doc: Document, node: yaml.Node, what: str, root: Path | None) -> tup
     name = node.value
     if root is not None:  # as ``targets`` calls it
         name = inside.relative_to(root).as_posix() if inside is not None else path.as_posix()
+    stands = doc.bytes_of(path, node, f"{what}: target")
+    data, called = stands, name
+    given = reference_file(variants)
+    if given is not None:
+        reference = doc.file(given, f"{what}: the reference")
+        data, called = doc.bytes_of(reference, given, f"{what}: the reference"), given.value
     try:
-        target = SourceFile(name, doc.bytes_of(path, node, f"{what}: target"))
-        target.tree  # noqa: B018 - a syntax error in the target is one of the variants file's problems
+        SourceFile(called, data).tree  # noqa: B018 - its syntax errors are problems of the variants file
+        target = SourceFile(name, data)
     except SourceError as error:
-        raise doc.fail(line_of(node), f"{what}: target: {name}:{error.line}: {error.message}") from None
-    return target, str(resolved)
+        raise doc.fail(line_of(given or node), f"{what}: {called}:{error.line}: {error.message}") from None
+    return target, str(resolved), sha256(stands)
 
 
 def _grader(doc: Document, node: yaml.Node, what: str, target: str) -> tuple[tuple[tuple[str, str], ...], str]:

@@ -80,6 +80,17 @@ def _variant(
     )
 
 
+def reference_file(node: yaml.Node) -> yaml.Node | None:
+    """The file that a case's variants give for the reference, before anything of them is checked."""
+    for item in node.value if isinstance(node, yaml.SequenceNode) else ():
+        pairs = item.value if isinstance(item, yaml.MappingNode) else ()
+        keys = {key.value: value for key, value in pairs if isinstance(key, yaml.ScalarNode)}
+        kind, file = keys.get("kind"), keys.get("file")
+        if isinstance(kind, yaml.ScalarNode) and kind.value == Kind.REFERENCE.value:
+            return file if isinstance(file, yaml.ScalarNode) else None
+    return None
+
+
 # -- the text ----------------------------------------------------------------------------------------------------------
 
 
@@ -122,18 +133,14 @@ def _diff(doc: Document, node: yaml.Node, what: str, target: SourceFile) -> str:
 def _compare(
     doc: Document, node: yaml.Node, kind: Kind, name: str, text: str, target: SourceFile, meanings: dict[str, str]
 ) -> None:
-    """What is the reference must be the target as it stands, everything else something new."""
-    same = text == target.text
-    if kind is Kind.REFERENCE and not same:
-        doc.add(
-            line_of(node),
-            f"variant {name}: the reference is not what stands in the target {target.path}; put the reference there "
-            "while the audit runs, since the tests are first run on the target as it stands",
-        )
+    """What is no reference and no noop must be something new."""
+    if kind is Kind.NOOP and text != target.text:
+        doc.add(line_of(node), f"variant {name}: a noop is the reference, byte for byte; leave its text out")
     if kind in _SAME or (meaning := texts.meaning(text)) is None:
         return
     if meaning == texts.meaning(target.text):
-        say = "is the target as it stands" if same else "differs from the target in comments or layout only"
+        same = text == target.text
+        say = "is the reference" if same else "differs from the reference in comments or layout only"
         doc.add(line_of(node), f"variant {name} {say}; only a reference or a noop may")
     other = meanings.setdefault(meaning, name)
     if other != name:

@@ -203,9 +203,8 @@ def test_fresh_interpreters_say_the_same(everything: Audited, project: Project) 
 
 # -- a full score ----------------------------------------------------------------------------------------------------
 
-KILLED = variant("starter", "starter", "return bool(a and b and c)", "return None") + variant(
-    "killed", "mutation", "b and c", "c", CITE
-)
+STARTER = variant("starter", "starter", "return bool(a and b and c)", "return None")
+KILLED = STARTER + variant("killed", "mutation", "b and c", "c", CITE)
 
 
 def headline(ran: Audited) -> str:
@@ -351,6 +350,23 @@ def test_each_case_has_its_own_target_and_grader(project: Project) -> None:
     part = audited(project, "test_gate.py")
     assert [case["case"] for case in part.audit["cases"]] == ["gate"]
     assert "cases without a test in this session, not judged: door" in " ".join(part.run.screen.split())
+
+
+def test_a_tree_that_has_the_starter_is_audited_in_a_copy(project: Project) -> None:
+    head = HEAD.replace("kind: reference}", "kind: reference, file: solution.py}")
+    start = "def gate(a, b, c): pass\ndef name(): pass\n"
+    write(project, KILLED.replace(STARTER, ""), head, gate_py=start, solution_py=TARGET)
+    with open(project.path / "variants.yaml", "a", encoding="utf-8") as file:
+        file.write("      - {name: untouched, kind: starter, why: begins here, file: gate.py}\n")
+    command = [word for word in project.command(*LIGHT) if word != "--kill-matrix"]
+    refused = project.execute([*command, "--mutation-variants=variants.yaml"])
+    assert refused.status == 4
+    assert "what stands in gate.py is not the reference" in refused.screen
+    ran = audited(project, "--kill-matrix-sandbox=copy")
+    assert ran.run.status == 0, ran.run.screen
+    assert "in the copy the reference stood in gate.py" in ran.run.screen
+    assert (ran.variant("reference")["verdict"], ran.variant("untouched")["verdict"]) == ("accepted", "assertion")
+    assert ran.variant("killed")["counts"]
 
 
 # -- beside mutants --------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from oracle_samples import AUDIT, FILES, TARGET, write
 
-from pytest_killmatrix.oracle.fetching import fetch
+from pytest_killmatrix.oracle.fetching import fetch, fetch_for_run
 from pytest_killmatrix.oracle.model import Case, Kind, VariantsError
 from pytest_killmatrix.oracle.reading import read
 from pytest_killmatrix.source import SourceFile
@@ -60,8 +60,12 @@ def test_a_good_file(tmp_path: Path) -> None:
     ("[test_gate.py]", "[test_gate.py]\n    scoring: best", 8, ["choose one of all-or-nothing, share"]),
     ("{name: reference, kind: reference}", "{name: reference, kind: noop}", 9,
      ["needs one variant of the kind reference"]),
-    ("{name: reference, kind: reference}", "{name: reference, kind: reference, file: reading.py}", 9,
-     ["the reference is not what stands in the target gate.py"]),
+    ("{name: reference, kind: reference}", "{name: reference, kind: reference, file: none.py}", 9,
+     ["the reference: none.py does not exist"]),
+    ("{name: reference, kind: reference}", "{name: reference, kind: reference, file: task.md}", 9,
+     ["task.md:3: syntax error"]),
+    ("{name: reference, kind: reference}", "{name: reference, kind: reference}\n"
+     "      - {name: noop, kind: noop, file: reading.py}", 10, ["a noop is the reference, byte for byte"]),
     ("kind: starter", "kind: begin", 10, ["kind is 'begin'", "alternative-reading"]),
     ("kind: starter, ", "", 10, ["lacks kind"]),
     ("name: starter, kind", "name: reference, kind", 10, ["another of that name"]),
@@ -69,7 +73,7 @@ def test_a_good_file(tmp_path: Path) -> None:
     ("file: starter.py", "file: stater.py", 10, ["stater.py does not exist"]),
     (", file: starter.py", "", 10, ["lacks its text: give file, diff or replace"]),
     ("file: starter.py", "file: starter.py, diff: x", 10, ["file and diff; give one"]),
-    ("file: starter.py", "file: gate.py", 10, ["is the target as it stands"]),
+    ("file: starter.py", "file: gate.py", 10, ["is the reference"]),
     ("file: starter.py", "file: reading.py", 17, ["same program as variant starter"]),
     ("definition: gate", "definition: gat", 14, ["no definition gat", "it has: gate, Box, Box.size"]),
     ('find: "a and b and c"', 'find: "x"', 14, ["'x' is not in gate"]),
@@ -138,9 +142,24 @@ def test_a_target_that_is_no_program(tmp_path: Path) -> None:
     assert any("gate.py:1: syntax error" in problem for problem in problems(path))
 
 
+def test_the_reference_may_be_elsewhere(tmp_path: Path) -> None:
+    audit = AUDIT.replace("kind: reference}", "kind: reference, file: solution.py}")
+    path = write(tmp_path, {**FILES, "solution.py": TARGET, "gate.py": "def gate(:"}, audit)
+    (case,) = read(path).cases
+    assert not case.stands
+    (same,) = read(write(tmp_path / "same", {**FILES, "solution.py": TARGET}, audit)).cases
+    assert same.stands
+    assert same.variants == case.variants
+    assert same.hashes == case.hashes
+    audited, problem = fetch_for_run(path, tmp_path)
+    assert audited is None
+    assert problem is not None
+    assert "what stands in gate.py is not the reference" in problem
+
+
 def test_comments_make_no_variant(tmp_path: Path) -> None:
     path = write(tmp_path, {**FILES, "starter.py": "# the same\n" + TARGET})
-    assert any("differs from the target in comments or layout only" in problem for problem in problems(path))
+    assert any("differs from the reference in comments or layout only" in problem for problem in problems(path))
 
 
 def test_a_variant_that_does_not_compile_is_no_error_of_the_file(tmp_path: Path) -> None:
