@@ -40,8 +40,8 @@ def apply(text: str, diff: str) -> str:
             if sign != "+":
                 there = lines[done] if done < len(lines) else None
                 if there != line:
-                    say = "the file ends" if there is None else f"the file has {there.rstrip()!r}"
-                    raise DiffError(f"it does not apply: it wants {line.rstrip()!r} at line {done + 1}, where {say}")
+                    say = "the file ends" if there is None else f"the file has {_shown(there)!r}"
+                    raise DiffError(f"it does not apply: it wants {_shown(line)!r} at line {done + 1}, where {say}")
                 done += 1
             if sign != "-":
                 result.append(line)
@@ -74,3 +74,8 @@ def _parse(diff: str) -> list[_Hunk]:
     if not hunks:
         raise DiffError("it is no unified diff: no line begins with @@")
     return hunks
+
+
+def _shown(line: str) -> str:
+    """A line for a message; a carriage return is seen, as it may be all that differs."""
+    return line.removesuffix("\n")

@@ -53,6 +53,7 @@ DIFF = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
     ("a\nx\n", DIFF, "wants 'b' at line 2, where the file has 'x'"),
     ("a\n", DIFF, "where the file ends"),
     ("a\nb", DIFF, "does not apply"),  # no line end there
+    ("a\r\nb\r\n", DIFF, "wants 'a' at line 1, where the file has 'a\\r'"),
     ("a\nb\n", "nothing\n", "no line begins with @@"),
     ("a\nb\n", DIFF.replace("+c\n", ""), "ends too early"),
     ("a\nb\n", DIFF.replace("-b\n", "*b\n"), "line 5 of the diff does not belong"),
