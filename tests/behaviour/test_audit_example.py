@@ -18,6 +18,7 @@ from pytest_killmatrix.oracle.reading import read
 pytestmark = pytest.mark.lengthy
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "oracle-audit"
+HOW_TO = EXAMPLE.parents[1] / "docs" / "how-to" / "audit-a-grader.md"
 TEST = "tests/test_release.py::test_an_unsigned_build_may_not"
 
 
@@ -34,7 +35,7 @@ def run(example: Path, version: int) -> tuple[int, str, dict[str, Any]]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
     done = subprocess.run(
         [*words, f"--kill-matrix-json={report}"], cwd=example, capture_output=True, text=True, check=False,
-        env=environment, timeout=120,
+        env=environment | {"COLUMNS": "80"}, timeout=120,
     )  # fmt: skip
     return done.returncode, done.stdout, json.loads(report.read_text())["variants"]
 
@@ -52,6 +53,11 @@ def test_the_two_versions(example: Path) -> None:
     assert "100" not in screen.split("authored variants")[1].split("sidecar")[0]
     assert variant(first, "signature-optional")["kind"] == "alternative-reading"
     assert variant(first, "signature-optional")["counts"] is False
+
+    lines = screen.splitlines()
+    begins = next(at for at, line in enumerate(lines) if "= authored variants =" in line)
+    ends = next(at for at, line in enumerate(lines) if line.startswith("time "))
+    assert "\n".join(lines[begins:ends]).rstrip() in HOW_TO.read_text(encoding="utf-8")  # shows real output
 
     status, screen, second = run(example, 2)
     assert (status, second["score"]["mutations"]["qualified_by"]) == (0, [])
