@@ -23,6 +23,7 @@ COMMANDS: Final[dict[str, str]] = {
     "export": "write a run as JSON, CSV, HTML, Markdown or mutation-testing-elements JSON",
     "sql": "one query, read only",
     "harness": "mutate an agent harness: plan, run, score",
+    "variants": "authored variants: check the file, write what a solver receives, compare readers, record a version",
 }
 _USAGE: Final = 4
 _QUESTIONS: Final = """\

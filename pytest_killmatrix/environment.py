@@ -53,7 +53,7 @@ def file_hashes(root: Path, without: Iterable[Path] = ()) -> dict[str, str]:
     """SHA-256 of every file below ``root`` that could matter: hidden folders, caches and environments left out."""
     skip = {str(path) for path in without}
     return {
-        str(path.relative_to(root)): _digest(path)
+        str(path.relative_to(root)): digest_of(path)
         for path in _files(root)
         if not any(str(path).startswith(other) for other in skip)
     }
@@ -94,7 +94,7 @@ def _files(root: Path) -> Iterator[Path]:
                 yield path
 
 
-def _digest(path: Path) -> str:
+def digest_of(path: Path) -> str:
     digest = hashlib.sha256()
     try:
         with open(path, "rb") as file:

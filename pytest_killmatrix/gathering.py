@@ -27,7 +27,7 @@ class Gathered:
 
 def gather(prepared: Prepared) -> Gathered:
     """Make them, in a process of its own; Stop where that cannot be or where there are none."""
-    chosen, settings = prepared.targets.files, prepared.settings
+    chosen, settings = prepared.targets.mutated, prepared.settings
     spec = Spec(str(prepared.config.rootpath), list(chosen), settings.operators, _extra(prepared))
     gathered = Gathered()
     try:
@@ -43,7 +43,7 @@ def gather(prepared: Prepared) -> Gathered:
                     gathered.builds.append(build)
     except (ValueError, GenerationError) as error:
         raise Stop(f"no kill matrix: {error}", _USAGE) from error
-    if not gathered.mutants:
+    if not gathered.mutants and prepared.audit is None:
         wanted = f" that match {', '.join(settings.mutants)}" if settings.mutants else ""
         raise Stop(f"no kill matrix: no mutants{wanted} in {len(chosen)} file(s)", _NOTHING)
     return gathered
@@ -60,7 +60,8 @@ def _extra(prepared: Prepared) -> dict[str, list[tuple[str, list[Replacement]]]]
     """Other plugins' replacements, by file and plugin."""
     implementations = prepared.config.hook.pytest_killmatrix_mutants.get_hookimpls()
     extra: dict[str, list[tuple[str, list[Replacement]]]] = {}
-    for name, path in prepared.targets.files.items() if implementations else ():
+    for name in prepared.targets.mutated if implementations else ():
+        path = prepared.targets.files[name]
         try:
             with tokenize.open(path) as file:
                 source = file.read()

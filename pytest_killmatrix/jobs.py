@@ -99,7 +99,7 @@ class Subjects:
         frozenset()
     )  # tests that look at code objects: what they say under a swap is not the truth
 
-    def splice(self, mutant: Mutant, *, marked: bool) -> Splice:
+    def splice(self, mutant: Mutant, *, marked: bool, whole: bool) -> Splice:
         """The mutant as a change to its file's bytes."""
         text = mutant.replacement.encode(self.encodings[mutant.path])
-        return Splice(self.paths[mutant.path], mutant.start, mutant.end, text, self.hashes[mutant.path], marked)
+        return Splice(self.paths[mutant.path], mutant.start, mutant.end, text, self.hashes[mutant.path], marked, whole)

@@ -26,12 +26,16 @@ from pytest_killmatrix.jobs import Done, Subjects
 from pytest_killmatrix.matrix import Matrix
 from pytest_killmatrix.model import Build, Mutant, Route, RunInfo, Status
 from pytest_killmatrix.options import SUBPROCESS
+from pytest_killmatrix.oracle.reporting import Audited, outcome_of
+from pytest_killmatrix.oracle.subjects import mutant_of, place
+from pytest_killmatrix.oracle.subjects import plan as plan_variant
 from pytest_killmatrix.plan import Planned, narrowed, plan_mutant, plan_static
 from pytest_killmatrix.prepared import Prepared, Stop, Written
 from pytest_killmatrix.report.narrator import Narrator
 from pytest_killmatrix.report.thresholds import passed_for_lack, unmet, unmet_gains
 from pytest_killmatrix.source import encoding_of
 from pytest_killmatrix.static import StaticWays
+from pytest_killmatrix.store.audits import add_audit
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.reader import Reader
 from pytest_killmatrix.store.writer import Sidecar
@@ -110,7 +114,8 @@ class Maker:
     def _make(self, sidecar: Sidecar) -> int:
         if sidecar.notice:
             self.info.notes.append(sidecar.notice)
-        self.info.notes.append(self.prepared.targets.described())
+        if self.settings.generate:
+            self.info.notes.append(self.prepared.targets.described())
         if self.prepared.executor_because is not None:
             self.info.notes.append(f"every mutant ran in a fresh interpreter: {self.prepared.executor_because}")
         if self.settings.sandbox == "copy":
@@ -128,6 +133,7 @@ class Maker:
         self._run_clean()
         if self.comparison is not None:
             self._narrow_to_tests(self.comparison)
+        self._add_variants()
         self._plan()
         run = self._store(sidecar, files)
         try:
@@ -175,7 +181,7 @@ class Maker:
         wall = sum(test.seconds for test in self.tests) + self.prepared.collected_in
         unsteady = {index for index, test in enumerate(self.tests) if test.needs_predecessors}
         with _stopping():
-            keys = (mutant.key for mutant in self.mutants if mutant.verdict is None)
+            keys = (mutant.key for mutant in self.mutants[: self.generated] if mutant.verdict is None)
             comparison.run(keys, unsteady, 60 + _PATIENCE * wall)
             sidecar.add_tests(run, comparison.tests(self.tests))
             self.narrator.say("confirming what differs")
@@ -223,6 +229,8 @@ class Maker:
 
     def _generate(self) -> None:
         """Make mutants in a process of its own."""
+        if not self.settings.generate:
+            return
         self.narrator.say("making mutants")
         before = environment.own_cpu()
         found = gather(self.prepared)
@@ -231,8 +239,29 @@ class Maker:
         self.cpu["generate"] += environment.own_cpu() - before
         if self.comparison is not None:
             with _stopping():
-                self._keep(self.comparison.in_changed_lines(self.mutants, self.prepared.targets.files))
+                targets = self.prepared.targets
+                files = {name: targets.files[name] for name in targets.mutated}
+                self._keep(self.comparison.in_changed_lines(self.mutants, files))
         self.info.population = len(self.mutants)
+
+    def _add_variants(self) -> None:
+        """Authored variants come after the generated mutants, and are told from them by that."""
+        self.generated = len(self.mutants)
+        audit = self.prepared.audit
+        self.variants = place(audit, self.prepared.items) if audit is not None else []
+        for placed in self.variants:
+            self.mutants.append(mutant_of(placed))
+            self.builds.append(Build())
+            self.hashes.setdefault(placed.case.target, placed.case.target_sha256)
+        sandbox = Surroundings.of(self.prepared.config).sandbox
+        cases = {one.case.target: one.case for one in self.variants}.values() if sandbox is not None else ()
+        for case in cases:
+            if sandbox is not None and environment.digest_of(sandbox.root / case.target) != case.target_sha256:
+                self.info.notes.append(f"in the copy the reference stood in {case.target}")
+        judged = {one.case.name for one in self.variants}
+        left_out = [case.name for case in audit.cases if case.name not in judged] if audit is not None else []
+        if left_out:
+            self.info.notes.append(f"cases without a test in this session, not judged: {', '.join(left_out)}")
 
     # -- 2. clean runs and reach -----------------------------------------------------------------------------------
 
@@ -273,8 +302,13 @@ class Maker:
                 self.ways[mutant.path],
                 self.not_twice,
             )
-            for index, (mutant, build) in enumerate(zip(self.mutants, self.builds, strict=True))
+            for index, (mutant, build) in enumerate(
+                zip(self.mutants[: self.generated], self.builds[: self.generated], strict=True)
+            )
         ]
+        for index, placed in enumerate(self.variants, self.generated):
+            contexts, way = self.reach.anywhere(placed.case.target_path), self.ways[placed.case.target]
+            self.plan.append(plan_variant(index, placed, contexts, self.tests, prepared.followers, way, self.not_twice))
         if prepared.lead is not None:
             self.plan = [narrowed(planned, prepared.lead.wanted) for planned in self.plan]
         self.subjects = Subjects(
@@ -305,6 +339,8 @@ class Maker:
         if found is None:
             run = sidecar.begin_run(self.info)
             sidecar.add_mutants(run, self.mutants)
+            if self.prepared.audit is not None:
+                add_audit(sidecar, run, self.prepared.audit, self.variants, self.generated)
         else:
             run = sidecar.resume_run(found)
             self.finished = {
@@ -396,7 +432,7 @@ class Maker:
         static = {
             planned.mutant: plan_static(planned.mutant, planned.reached_by, self.tests, self.ways[path])
             for planned in self.plan
-            if planned.status is None and planned.reload is None
+            if planned.status is None and planned.reload is None and not planned.whole
             for path in [self.mutants[planned.mutant].path]
             if path in controlled
         }
@@ -426,7 +462,7 @@ class Maker:
             raise Stop(f"--mutation-equivalents: {error}", _USAGE) from error
         statuses = sidecar.finished_mutants(run)
         noticed = set()
-        for index, mutant in enumerate(self.mutants):
+        for index, mutant in enumerate(self.mutants[: self.generated]):
             status = statuses.get(index)
             if mutant.key not in declared or status is None:
                 continue
@@ -436,7 +472,7 @@ class Maker:
                 sidecar.set_status(run, index, Status.EQUIVALENT, declared[mutant.key].described)
                 self.declared.add(mutant.key)
         self.contradictions = equivalents.contradicted(declared, noticed)
-        unknown = declared.keys() - {mutant.key for mutant in self.mutants}
+        unknown = declared.keys() - {mutant.key for mutant in self.mutants[: self.generated]}
         if unknown:
             self.info.notes.append(
                 f"{len(unknown)} mutant(s) declared equivalent are not in this run: {', '.join(sorted(unknown)[:3])}"
@@ -480,7 +516,8 @@ class Maker:
         )
         explainer = Explainer(self.pool, suspects, self._ids, self.settings.workers, self.lean, self.narrator.tick)
         try:
-            explainer.explain(sidecar.survivors(run), sidecar, run, probe=not self.executor.collecting)
+            survivors = {mutant: tests for mutant, tests in sidecar.survivors(run).items() if mutant < self.generated}
+            explainer.explain(survivors, sidecar, run, probe=not self.executor.collecting)
         except StoreError:
             raise
         except Exception as error:  # nothing that is only explained may cost what was judged
@@ -509,20 +546,22 @@ class Maker:
     def _conclude(self, sidecar: Sidecar, run: int) -> int:
         with Reader(self.settings.sidecar, run) as reader:
             judged = reader.score()
-        failures = unmet(self.settings, judged)
+            audited = outcome_of(reader)
+        failures = unmet(self.settings, judged) if self.settings.generate else []
         if self.info.delta is not None:
             failures += unmet_gains(self.settings, self.info.delta)
             if (word := passed_for_lack(self.settings, self.info.delta)) is not None:
                 self.info.notes.append(word)
         self.info.notes.extend(self.contradictions)
         sidecar.finish_run(run, self.info)
-        if self.info.noop_kills or any(state.startswith("failed") for state in self.info.routes.values()):
+        broken = audited is Audited.INSTRUMENT
+        if broken or self.info.noop_kills or any(state.startswith("failed") for state in self.info.routes.values()):
             return _OUR_FAULT
         if self.contradictions:
             return _USAGE
-        if failures:
+        if failures or audited is Audited.DEFECTS:
             return _FAILED
-        return 0 if judged.detection.denominator else _NOTHING
+        return 0 if judged.detection.denominator or audited is Audited.CLEAN else _NOTHING
 
 
 @contextlib.contextmanager

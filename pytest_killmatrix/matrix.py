@@ -15,7 +15,18 @@ from pytest_killmatrix.executor.protocol import Purpose, Splice, Swap, Task
 from pytest_killmatrix.jobs import Done, Job, Kind, Subjects, Trust
 from pytest_killmatrix.model import Cell, Isolation, Outcome, Phase, Status
 from pytest_killmatrix.plan import Planned
-from pytest_killmatrix.rows import Row, RowReading, agrees, chunks, doubtful_timeouts, read_row, some, to_confirm
+from pytest_killmatrix.rows import (
+    Row,
+    RowReading,
+    agrees,
+    chunks,
+    doubtful_timeouts,
+    keep_all,
+    read_row,
+    some,
+    to_confirm,
+    why_lost,
+)
 
 _ASK_AT_LEAST: Final = 20  # kills of a file that are run again before a sample has to do
 _MOST_ALONE: Final = 100  # tests of a survivor that run alone because its tests leave state behind
@@ -131,7 +142,7 @@ class Matrix:
             else tuple(
                 Swap(path, code.line, code.original, code.marked if marked else code.plain) for code in build.codes
             ),
-            subjects.splice(mutant, marked=marked),
+            subjects.splice(mutant, marked=marked, whole=planned.whole),
             files,
             tuple(test for test in tests if test in recollected),
             reload.modules if reload is not None else (),
@@ -192,6 +203,8 @@ class Matrix:
             job.planned.strangers,
         )
         reading = read_row(result.found, row)
+        if job.planned.whole:
+            keep_all(reading, result.found, row.collected)
         if result.collected is not None and not result.collected[0] and not static:
             job.not_live = "something hides it while its test file is collected again"
             return
@@ -486,7 +499,9 @@ class Matrix:
             return Done(planned.mutant, Status.INVALID, job.invalid, (), ())
         if job.not_live is not None:
             return Done(planned.mutant, Status.PENDING, job.not_live, (), planned.reached_by)
-        if not job.evaluated and not any(cell.outcome.kills for cell in job.cells.values()):
+        if planned.whole and not job.evaluated and job.error is None and (lost := why_lost(job.cells, job.entered)):
+            return Done(planned.mutant, *lost, (), planned.reached_by)
+        if not job.evaluated and not planned.whole and not any(cell.outcome.kills for cell in job.cells.values()):
             if not job.entered and not mutant.static and job.error is None:
                 return Done(planned.mutant, Status.PENDING, "not live", (), planned.reached_by)
             if job.error is None:

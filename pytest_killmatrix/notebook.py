@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from pytest_killmatrix.reading.delta import delta_of
 from pytest_killmatrix.reading.find import find_sidecar
-from pytest_killmatrix.report.json import cell_object, mutant_object, run_object, score_object, test_object
+from pytest_killmatrix.report.cells import cell_object
+from pytest_killmatrix.report.json import mutant_object, run_object, score_object, test_object
 from pytest_killmatrix.store.reader import Reader
 
 _IN_CELLS: Final = frozenset({"cells", "reached_by", "killed_by"})

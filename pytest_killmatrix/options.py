@@ -98,6 +98,12 @@ OPTIONS: Final = (
         "mutation_operators",
     ),
     Option("--mutants", "only the mutants with this key; a glob is allowed; repeatable", "KEY", repeat=True),
+    Option(
+        "--mutation-variants",
+        "judge the tests by the authored variants in a YAML file; mutants only with --kill-matrix or --mutate",
+        "FILE",
+        ini="mutation_variants",
+    ),
     Option("--kill-matrix-db", "the sidecar", "PATH", DEFAULT_SIDECAR, "kill_matrix_db", file=True),
     Option(
         "--kill-matrix-workers",
@@ -209,6 +215,10 @@ OPTIONS: Final = (
 )
 
 
+#: options that ask for a run, where they are typed
+_ASKING: Final = tuple(option.dest for option in OPTIONS if option.flag in ("--kill-matrix", "--mutation-variants"))
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The options' values, checked."""
@@ -241,6 +251,8 @@ class Settings:
     markdown: Path | None = None
     stryker: Path | None = None
     github: bool = False
+    variants: Path | None = None
+    generate: bool = True  # mutants, besides the authored variants
 
     def reports(self) -> list[tuple[str, str, Path]]:
         """The report files that were asked for: the format's name, the option, the place."""
@@ -267,6 +279,7 @@ class Settings:
             "memory": self.memory,
             "clean_runs": self.clean_runs,
             "alone": self.alone,
+            **({"variants": self.variants.name, "generate": self.generate} if self.variants is not None else {}),
         }
 
 
@@ -292,13 +305,12 @@ def register(parser: pytest.Parser) -> None:
 
 def enabled(config: pytest.Config) -> bool:
     """Whether this run is to make a kill matrix."""
-    return bool(config.getoption(OPTIONS[0].dest, False) or config.getoption(OPTIONS[1].dest, None))
+    return any(config.getoption(dest, None) for dest in _ASKING)
 
 
 def enabled_early(config: pytest.Config) -> bool:
     """The same, while no conftest is loaded yet."""
-    names = config.known_args_namespace
-    return bool(getattr(names, OPTIONS[0].dest, False) or getattr(names, OPTIONS[1].dest, None))
+    return any(getattr(config.known_args_namespace, dest, None) for dest in _ASKING)
 
 
 def sandboxed(config: pytest.Config) -> bool:
@@ -306,6 +318,15 @@ def sandboxed(config: pytest.Config) -> bool:
     option = next(option for option in OPTIONS if option.flag == "--kill-matrix-sandbox")
     value = getattr(config.known_args_namespace, option.dest) or config.getini(str(option.ini))
     return enabled_early(config) and value == "copy"
+
+
+def variants_early(config: pytest.Config) -> Path | None:
+    """The variants file, where one is named; asked as early as ``sandboxed``."""
+    option = next(option for option in OPTIONS if option.flag == "--mutation-variants")
+    given = getattr(config.known_args_namespace, option.dest)
+    text = given or config.getini(str(option.ini))
+    base = config.invocation_params.dir if given else config.rootpath
+    return Path(os.path.abspath(base / Path(text).expanduser())) if text else None
 
 
 def files(config: pytest.Config) -> dict[str, Path]:
@@ -339,6 +360,11 @@ def read(config: pytest.Config) -> Settings:
     factor, floor = _timeout(values["--kill-matrix-timeout"])
     baseline = values["--mutation-baseline"] or None
     _refuse_without_baseline(values, baseline)
+    variants = values["--mutation-variants"]
+    if variants and values["--kill-matrix-static"] == "skip":
+        raise pytest.UsageError(
+            "--kill-matrix-static=skip cannot be with --mutation-variants, which imports modules anew; leave one out"
+        )
 
     def place(flag: str) -> Path | None:
         return _path(config, flag, values[flag]) if values[flag] else None
@@ -372,6 +398,8 @@ def read(config: pytest.Config) -> Settings:
         markdown=place("--kill-matrix-markdown"),
         stryker=place("--kill-matrix-stryker"),
         github=bool(values["--kill-matrix-github"]),
+        variants=place("--mutation-variants"),
+        generate=bool(values["--kill-matrix"] or config.getoption("killmatrix_mutate") or not variants),
     )
 
 

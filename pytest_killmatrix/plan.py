@@ -19,7 +19,8 @@ class Planned:
     route ``reload`` says what is imported again, ``renew`` that conftests are. With ``anew`` the mutant is live in a
     fresh interpreter from its first import on. ``strangers`` are the tests of files that nothing connects with the
     module: in the session it is loaded beside them, alone they never load it. ``status`` is set where nothing has to
-    run.
+    run. ``whole`` says that it is another implementation of its file: each of its tests is judged by it, whatever of it
+    the test runs.
     """
 
     mutant: int
@@ -34,6 +35,7 @@ class Planned:
     renew: bool = False
     anew: bool = False
     strangers: frozenset[int] = frozenset()
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import pytest
 from pytest_killmatrix.child.recollect import Identity, fixture_definitions
 from pytest_killmatrix.clean.outcomes import OutcomeLog
 from pytest_killmatrix.options import Settings
+from pytest_killmatrix.oracle.model import Audit
 from pytest_killmatrix.targets import Targets
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class Prepared:
     from a test file, ``wide`` the items that use a fixture of wider than function scope, ``uncollectable`` the node ids
     of files that could not be collected, with the reason, ``modules`` what was loaded, ``changed`` the aspects of the
     process that are not what they were before that, ``executor_because`` why children are not forked. ``basis`` is what
-    an old suite is made of, and ``known`` what each item is; ``lead`` is there in the process of such a suite.
+    an old suite is made of, and ``known`` what each item is; ``lead`` is there in the process of such a suite,
+    ``audit`` are the authored variants.
     """
 
     config: pytest.Config
@@ -68,6 +70,7 @@ class Prepared:
     basis: Basis | None = None
     known: Sequence[Known] = ()
     lead: Lead | None = None
+    audit: Audit | None = None
     loop_cpu: float = 0.0
     written: Written | None = None
 

@@ -38,6 +38,10 @@ class ReachMap:
         contexts = set().union(*self._lines.get(path, {}).values())
         return {int(context[2:]) for context in contexts if context.startswith("t:")}
 
+    def anywhere(self, path: str) -> set[str]:
+        """Every context that executes anything of a file."""
+        return set().union(*self._lines.get(path, {}).values())
+
     def contexts(self, path: str, mutant: Mutant) -> set[str]:
         """Every context that may evaluate the mutated node of ``mutant`` in the file at ``path``."""
         lines = self._lines.get(path, {})

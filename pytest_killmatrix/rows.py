@@ -9,7 +9,7 @@ from typing import Final
 
 from pytest_killmatrix.child.records import READ, UNOBSERVED
 from pytest_killmatrix.executor.pool import Found
-from pytest_killmatrix.model import Outcome
+from pytest_killmatrix.model import Outcome, Phase, Status
 
 _SAMPLE_ONE_IN: Final = 8  # mutants of which one such kill is run again
 _DECIDING_SAMPLE_ONE_IN: Final = 4  # mutants of which one kill that decides is run again, where the file gave no doubt
@@ -88,6 +88,32 @@ def read_row(found: Iterable[Found], row: Row) -> RowReading:
         seen_in_child[cell.child] = before or evaluated
         broke = broke or (cell.outcome is not Outcome.PASSED and not row.apart)
     return reading
+
+
+def keep_all(reading: RowReading, found: Sequence[Found], collected: tuple[bool, bool] | None) -> None:
+    """The cells of a whole implementation: every test is judged by it, whatever of it the test ran (in place).
+
+    Of a test that could not be collected only the marks of ``collected`` tell how far the module came.
+    """
+    reading.cells = {cell.test: cell for cell in found}
+    if collected is not None:
+        ran = any(cell.evaluated for cell in found if cell.phase is not Phase.COLLECT)
+        reading.evaluated = collected[1] or ran
+    reading.unreached.clear()
+    reading.uncertain.clear()
+    reading.absent.clear()
+
+
+def why_lost(cells: Mapping[int, Found], entered: bool) -> tuple[Status, str] | None:
+    """What became of a whole implementation that never came to the end of its module; None where cells may stand."""
+    outcomes = {cell.outcome for cell in cells.values()}
+    if not outcomes.isdisjoint((Outcome.ASSERTION, Outcome.TIMEOUT, Outcome.ERROR)):
+        return None
+    died = outcomes == {Outcome.CRASH} and all(cell.phase is Phase.COLLECT for cell in cells.values())
+    if died or (entered and Outcome.PASSED not in outcomes):
+        message = next((cell.message for cell in cells.values() if cell.outcome.kills), None)
+        return Status.INVALID, f"cannot be imported: {message or 'no message'}"
+    return None if entered else (Status.PENDING, "not live: no test loaded it")
 
 
 def to_confirm(key: str, reading: RowReading, *, thorough: bool = True) -> tuple[list[int], int | None]:

@@ -16,6 +16,7 @@ from pytest_killmatrix import environment, options, targets
 from pytest_killmatrix.child.recollect import identities
 from pytest_killmatrix.clean.outcomes import OutcomeLog
 from pytest_killmatrix.importers import loaded_modules
+from pytest_killmatrix.oracle.model import Audit
 from pytest_killmatrix.prepared import Prepared, Stop, followers, is_python_test, loaded_files, uses_wide_fixture
 from pytest_killmatrix.report.errors import BEGINNINGS, file_problem
 from pytest_killmatrix.rewritten import Rewritten
@@ -54,6 +55,7 @@ class KillMatrix:
         if self._lead is not None:
             self.settings = self._lead.adapt(self.settings)
         self._ref: tuple[Repository, str] | None = None
+        self._audit: Audit | None = None
         self._check_input()
         self._undistribute()
 
@@ -81,6 +83,12 @@ class KillMatrix:
                 check_operators(settings.operators)
             except (ValueError, GenerationError) as error:
                 problem = str(error)
+        if problem is None and settings.variants is not None:
+            from pytest_killmatrix.oracle.fetching import fetch_for_run
+
+            sandbox = Surroundings.of(self.config).sandbox
+            tree = None if sandbox is None else sandbox.root
+            self._audit, problem = fetch_for_run(settings.variants, self.config.rootpath, tree)
         if problem is not None:
             raise pytest.UsageError(f"killmatrix: {problem}")
         if settings.baseline is not None:
@@ -104,7 +112,11 @@ class KillMatrix:
             from pytest_killmatrix.executor.choice import choose
 
             modules = {item.path for item in session.items if is_python_test(item)}
-            chosen = targets.choose(self.config, self.settings.mutate, modules)
+            chosen = targets.Targets({}, "nothing but authored variants")
+            if self.settings.generate:
+                chosen = targets.choose(self.config, self.settings.mutate, modules)
+            if self._audit is not None:
+                chosen = self._with_variants(session, chosen, modules)
             choice = choose(self.settings.executor)
             reason = choice.refused if chosen.files else "nothing to mutate; name files with --mutate=PATH"
         if reason is not None:
@@ -130,6 +142,7 @@ class KillMatrix:
             changed=Surroundings.of(self.config).changed(),
             executor_because=choice.why,
             lead=self._lead,
+            audit=self._audit,
         )
         if self._ref is not None:
             from pytest_killmatrix.baseline.beginning import begin
@@ -139,6 +152,15 @@ class KillMatrix:
         Rewritten.of(self.config).close()
         self._executor = self._make_executor(session, choice, files)
         self._cpu_before_loop = environment.own_cpu()
+
+    def _with_variants(self, session: pytest.Session, chosen: targets.Targets, modules: set[Path]) -> targets.Targets:
+        from pytest_killmatrix.oracle.subjects import targets_of
+
+        assert self._audit is not None
+        try:
+            return chosen.with_authored(targets_of(self._audit, session.items, modules))
+        except ValueError as error:
+            raise pytest.UsageError(f"killmatrix: {error}") from None
 
     def _make_executor(self, session: pytest.Session, choice: Choice, files: list[str]) -> Executor:
         # not before it is known which: one imports what platforms without fork lack

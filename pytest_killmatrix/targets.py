@@ -28,10 +28,21 @@ class Targets:
 
     files: dict[str, Path]
     chosen_by: str
+    authored: frozenset[str] = frozenset()  # files that only have authored variants, which are no mutants to be made
+
+    @property
+    def mutated(self) -> list[str]:
+        """The files of which mutants are made."""
+        return [name for name in self.files if name not in self.authored]
+
+    def with_authored(self, files: Mapping[str, Path]) -> Targets:
+        """These, and the files that authored variants stand in for."""
+        more = frozenset(files) - frozenset(self.files)
+        return Targets({**self.files, **files}, self.chosen_by, self.authored | more)
 
     def described(self) -> str:
         """What was chosen, and how, in one line."""
-        names = list(self.files)
+        names = self.mutated
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         return f"mutated ({self.chosen_by}): {', '.join(names[:3])}{more}"
 

@@ -34,9 +34,9 @@ def announce(settings: dict[str, Any] | None) -> None:
         os.environ.pop("PYTHONPATH", None)
 
 
-def mutant(path: str, start: int, end: int, text: bytes, sha256: str, slot: str) -> dict[str, Any]:
+def mutant(path: str, start: int, end: int, text: bytes, sha256: str, whole: bool, slot: str) -> dict[str, Any]:
     """Settings that make a mutant live; ``slot`` is the file behind the slot's shared block."""
-    return {"mutant": [path, start, end, text.hex(), sha256], "slot": slot}
+    return {"mutant": [path, start, end, text.hex(), sha256, whole], "slot": slot}
 
 
 def reach(files: str, directory: str, context: str | None) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def start(text: str) -> None:
 def _start_mutant(splice: list[Any], slot: str) -> None:
     import mmap
 
-    path, begin, end, text, sha256 = splice
+    path, begin, end, text, sha256, whole = splice
     with open(slot, "r+b") as file:
         memory = mmap.mmap(file.fileno(), 64)
     script = _script(sys.orig_argv)
@@ -73,7 +73,7 @@ def _start_mutant(splice: list[Any], slot: str) -> None:
         return
     late = _sibling("late")
     marking = _Lazy("marking")
-    late.install_mutant(path, begin, end, bytes.fromhex(text), sha256, memory.__setitem__, marking)
+    late.install_mutant(path, begin, end, bytes.fromhex(text), sha256, whole, memory.__setitem__, marking)
 
 
 def _start_reach(files: str, directory: str, context: str | None) -> None:

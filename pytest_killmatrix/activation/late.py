@@ -18,12 +18,20 @@ class StaleSource(Exception):
 
 
 def install_mutant(
-    path: str, start: int, end: int, text: bytes, sha256: str, mark: Callable[[int, int], None], marking: Any
+    path: str,
+    start: int,
+    end: int,
+    text: bytes,
+    sha256: str,
+    whole: bool,
+    mark: Callable[[int, int], None],
+    marking: Any,
 ) -> None:
     """From now on every load of the file at ``path`` (resolved) runs the mutant, which calls ``mark``.
 
     The loader's ``get_code`` is replaced rather than ``sys.meta_path``, which ``spec_from_file_location`` never asks;
     bytecode caches are bypassed both ways. ``marking`` is the module of that name; None for a mutant without marks.
+    A ``whole`` one has its marks where the module begins and ends, not where it differs.
     """
     name = os.path.basename(path)
 
@@ -43,7 +51,8 @@ def install_mutant(
             raise StaleSource(f"{path} changed during the run")
         if marking is None:
             return compile_plain(source[:start] + text + source[end:], filename)
-        return compile_marked(source, source[:start] + text + source[end:], filename, mark, marking)
+        mutated = source[:start] + text + source[end:]
+        return compile_marked(None if whole else source, mutated, filename, mark, marking)
 
     loader: Any = importlib.machinery.SourceFileLoader
     load = loader.get_code
@@ -67,15 +76,16 @@ def install_mutant(
 
 
 def compile_marked(
-    original: bytes, mutated: bytes, filename: str, mark: Callable[[int, int], None], marking: Any
+    original: bytes | None, mutated: bytes, filename: str, mark: Callable[[int, int], None], marking: Any
 ) -> types.CodeType:
-    """A whole module's mutant with its marks in place."""
+    """A module's mutant with its marks in place: where it differs from ``original``, or around all of it."""
     import ast
     import warnings
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tree = marking.mark(ast.parse(original), ast.parse(mutated))
+        tree = ast.parse(mutated)
+        tree = marking.mark_whole(tree) if original is None else marking.mark(ast.parse(original), tree)
         code: types.CodeType = compile(tree, filename, "exec", dont_inherit=True)
     installed: types.CodeType = marking.install(code, mark)
     return installed

@@ -141,8 +141,8 @@ class Lead:
         """What was asked of the other process is its own business; this one makes a matrix and nothing else."""
         return replace(
             settings, baseline=None, scope="all", score_ref=False, equivalents=None, min_gain=None, fail_on_lost=False,
-            mutants=(), fail_under=(), json=None, html=None, markdown=None, stryker=None, github=False, fresh=True,
-            sandbox="off",
+            mutants=(), variants=None, generate=True, fail_under=(), fresh=True, sandbox="off", json=None, html=None,
+            markdown=None, stryker=None, github=False,
         )  # fmt: skip
 
     def meets(self, key: str) -> bool:

@@ -194,7 +194,7 @@ def main() -> None:
         splice = task.splice
         if task.own:
             failures = reloading.note_failure(splice.path)
-        place = (splice.path, splice.start, splice.end, splice.text, splice.sha256)
+        place = (splice.path, splice.start, splice.end, splice.text, splice.sha256, splice.whole)
         install_mutant(*place, slot.memory.__setitem__, marking if splice.marked else None)
         interpreter.announce(interpreter.mutant(*place, anew.slots[order.slot]))
         if task.purpose is not Purpose.NOOP:

@@ -166,7 +166,7 @@ class Workshop:
     def _activate(self, task: Task, slot: Slot) -> str | None:
         if task.splice is not None:
             splice = task.splice
-            place = (splice.path, splice.start, splice.end, splice.text, splice.sha256)
+            place = (splice.path, splice.start, splice.end, splice.text, splice.sha256, splice.whole)
             install_mutant(*place, slot.memory.__setitem__, marking if splice.marked else None)
             interpreter.announce(interpreter.mutant(*place, str(slot.path)))
             if task.purpose is not Purpose.NOOP:
@@ -249,6 +249,7 @@ class Workshop:
     def _hold(self, task: Task, items: Sequence[pytest.Item | Verdict], slot: Slot, orders: int) -> None:
         """The row in a fork of this process, then whatever else the controller wants to know of the same mutant."""
         marks = slot.marks()
+        slot.idle()  # collected: whoever dies from here on does not die of that
         order: Task | None = task
         while order is not None:
             if order is not task:

@@ -370,7 +370,7 @@ class Pool:
             test, started = current
             seconds = time.monotonic() - started
             if test == COLLECTING:
-                return self._collection_died(running, seconds)
+                return self._collection_died(running, slot, seconds)
             stage = Stage(self._slots[slot].stage())
             for lost in {test} & set(task.tests) | task.dependents(test):
                 if lost not in done:
@@ -384,13 +384,16 @@ class Pool:
             return None
         return replace(task, tests=rest)
 
-    def _collection_died(self, running: _Running, seconds: float) -> Task | None:
+    def _collection_died(self, running: _Running, slot: int, seconds: float) -> Task | None:
         """Collecting again hung or died: that is the outcome of every test of those files."""
         result, task = running.result, running.task
+        whole = task.splice is not None and task.splice.whole  # its marks say how far its module came
+        entered, evaluated = self._slots[slot].marks() if whole else (True, True)
         recollected = set(task.tests if task.anew else task.recollected)
         for test in task.tests:
             if test in recollected:
-                result.found.append(self._dead(running, test, seconds, Phase.COLLECT))
+                dead = self._dead(running, test, seconds, Phase.COLLECT)
+                result.found.append(replace(dead, entered=entered, evaluated=evaluated))
         rest = tuple(test for test in task.tests if test not in recollected)
         if not rest:
             return None

@@ -35,7 +35,8 @@ class Purpose(str, enum.Enum):
 class Splice:
     """A mutant as bytes: what stands in the file at ``path`` from ``start`` to ``end`` becomes ``text``.
 
-    Without ``marked`` it says nothing of whether it was run.
+    Without ``marked`` it says nothing of whether it was run. With ``whole`` it is another implementation of the file,
+    whose marks say that the module began and came to its end.
     """
 
     path: str
@@ -44,6 +45,7 @@ class Splice:
     text: bytes
     sha256: str
     marked: bool = True
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

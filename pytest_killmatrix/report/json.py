@@ -8,7 +8,10 @@ from pathlib import Path
 
 from pytest_killmatrix import __version__
 from pytest_killmatrix.analysis.score import Ratio, Score
-from pytest_killmatrix.model import Cause, Cell, RunInfo, Test
+from pytest_killmatrix.model import Cause, RunInfo, Test
+from pytest_killmatrix.oracle.jsonable import audit_object
+from pytest_killmatrix.oracle.reporting import report_of
+from pytest_killmatrix.report.cells import cell_object
 from pytest_killmatrix.report.files import FORMATS, write_report
 from pytest_killmatrix.report.why import why_object
 from pytest_killmatrix.store.reader import MutantRow, Reader
@@ -36,6 +39,8 @@ def json_chunks(reader: Reader) -> Iterator[str]:
     causes = reader.causes()
     yield from _list("mutants", (mutant_object(row, names, causes.get(row.index)) for row in reader.mutants()))
     yield f'"score": {_dump(score_object(reader.score()))},\n'
+    audit = report_of(reader)
+    yield f'"variants": {_dump(None if audit is None else audit_object(audit))},\n'
     yield f'"delta": {_dump(reader.info.delta)}\n}}\n'
 
 
@@ -101,23 +106,6 @@ def mutant_object(row: MutantRow, names: list[str], cause: Cause | None = None) 
         "reached_by": _unique(names[test] for test in row.reached_by),
         "killed_by": _unique(killers),
         "cells": [cell_object(cell, names) for cell in row.cells],
-    }
-
-
-def cell_object(cell: Cell, names: list[str]) -> dict[str, object]:
-    return {
-        "test": names[cell.test],
-        "suite": cell.suite,
-        "outcome": cell.outcome.value,
-        "phase": cell.phase.value,
-        "exception": cell.exception,
-        "message": cell.message,
-        "seconds": cell.seconds,
-        "isolation": cell.isolation.value,
-        "confirmed": cell.confirmed,
-        "raised_at": cell.raised_at,
-        "reason": cell.reason,
-        "flags": list(cell.flags),
     }
 
 

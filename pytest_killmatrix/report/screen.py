@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from pytest_killmatrix.options import Settings
+from pytest_killmatrix.oracle.lines import audit_lines
+from pytest_killmatrix.oracle.reporting import report_of
 from pytest_killmatrix.prepared import Written
 from pytest_killmatrix.report.delta import render as render_delta
 from pytest_killmatrix.report.errors import ReportError
 from pytest_killmatrix.report.files import FORMATS, write_report
 from pytest_killmatrix.report.github import to_github
-from pytest_killmatrix.report.listing import Style
-from pytest_killmatrix.report.terminal import NARROWEST, render
+from pytest_killmatrix.report.listing import Line
+from pytest_killmatrix.report.terminal import render, style_of
 from pytest_killmatrix.report.text import is_ascii_only
 from pytest_killmatrix.report.thresholds import unmet, unmet_gains
 from pytest_killmatrix.store.errors import StoreError
@@ -42,21 +45,22 @@ def show(config: pytest.Config, terminal: Any, settings: Settings, written: Writ
     encoding = getattr(getattr(writer, "_file", None), "encoding", None)
     try:
         with Reader(written.sidecar, written.run) as reader:
-            terminal.section("kill matrix", sep="=")
-            for text, markup in render(
-                reader, width=writer.fullwidth, verbosity=terminal.verbosity, ascii=is_ascii_only(encoding)
-            ):
-                terminal.write_line(text, **markup)
+            room = {"width": writer.fullwidth, "verbosity": terminal.verbosity, "ascii": is_ascii_only(encoding)}
+            audit = report_of(reader)
+            lines = audit_lines(audit, style_of(**room), terminal.verbosity) if audit is not None else None
+            if settings.generate or lines is None:
+                terminal.section("kill matrix", sep="=")
+                _write(terminal, render(reader, **room, qualified_by=audit.qualified_by if audit is not None else ()))
+            if lines is not None:
+                terminal.section("authored variants", sep="=")
+                _write(terminal, lines if settings.generate else render(reader, **room, instead=lines))
+            failures = unmet(settings, reader.score()) if settings.generate else []
             if reader.info.delta is not None:
                 delta = reader.info.delta
                 terminal.section(f"delta since {delta['baseline']}", sep="=")
                 mutants = {row.mutant.key: row.mutant for row in reader.mutants(cells=False)}
-                style = Style(max(writer.fullwidth, NARROWEST), terminal.verbosity > 0, is_ascii_only(encoding))
-                for text, markup in render_delta(delta, mutants, style, terminal.verbosity < 0):
-                    terminal.write_line(text, **markup)
-            failures = unmet(settings, reader.score())
-            if reader.info.delta is not None:
-                failures += unmet_gains(settings, reader.info.delta)
+                _write(terminal, render_delta(delta, mutants, style_of(**room), terminal.verbosity < 0))
+                failures += unmet_gains(settings, delta)
             for failure in failures:
                 terminal.write_line(failure, red=True)
     except StoreError as error:
@@ -65,3 +69,8 @@ def show(config: pytest.Config, terminal: Any, settings: Settings, written: Writ
         if path.exists():
             terminal.write_line(f"{_NAMES.get(name, name):8} {path}")
     return None
+
+
+def _write(terminal: Any, lines: Iterable[Line]) -> None:
+    for text, markup in lines:
+        terminal.write_line(text, **markup)

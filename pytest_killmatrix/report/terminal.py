@@ -7,7 +7,7 @@ about colours; nothing here knows whether there is a terminal.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from pytest_killmatrix.analysis.score import DETECTED, NO_CANDIDATE, UNDETECTED, UNJUDGED, Ratio
 from pytest_killmatrix.model import Status
@@ -29,25 +29,46 @@ LABEL = 17
 """Columns of the first column of the headline and the counts."""
 
 
-def render(reader: Reader, *, width: int = 80, verbosity: int = 0, ascii: bool = False) -> Iterator[Line]:
+def render(
+    reader: Reader,
+    *,
+    width: int = 80,
+    verbosity: int = 0,
+    ascii: bool = False,
+    instead: Iterable[Line] | None = None,
+    qualified_by: Sequence[str] = (),
+) -> Iterator[Line]:
     """The report on ``reader``'s run; below 0 only the headline, above 0 everything without limits.
 
-    ``ascii`` is for terminals whose encoding has no arrow (``text.is_ascii_only``). The caller writes the title.
+    ``ascii`` is for terminals whose encoding has no arrow (``text.is_ascii_only``). Where no mutants were to be made,
+    ``instead`` stands in place of all that is said of them. What an audit of the same tests found (``qualified_by``)
+    stands beside the scores: tests that kill everything may still be wrong. The caller writes the title.
     """
     summary = summarize(reader)
-    style = Style(width=max(width, NARROWEST), verbose=verbosity > 0, ascii=ascii)
+    style = style_of(width, verbosity, ascii)
     yield from _alarms(summary, style)
-    yield from _headline(summary, style)
-    if verbosity >= 0:
+    yield from _headline(summary, style) if instead is None else instead
+    if qualified_by:
+        words = f"authored variants, below: {'; '.join(qualified_by)}"
+        for line in style.wrap(plain(words, ascii=ascii), first=f"{'qualified':{LABEL}}"):
+            yield line, {"red": True, "bold": True}
+    if verbosity >= 0 and instead is None:
         yield from _counts(summary, style)
     if verbosity > 0 or (verbosity == 0 and summary.info.delta is None):  # else the delta has the screen
-        yield from mutant_lists(summary, style)
-        yield from _causes(summary, style)
+        if instead is None:
+            yield from mutant_lists(summary, style)
+            yield from _causes(summary, style)
         yield from excluded_tests(summary, style)
     if verbosity >= 0:
-        yield from _footer(summary, style)
+        advice = _advice(summary) if not qualified_by else "look at the authored variants below first"
+        yield from _footer(summary, style, advice if instead is None else None)
     # In full, whatever the width: it is there to be copied.
     yield f"sidecar  {printable(str(reader.path), ascii=ascii)}", {}
+
+
+def style_of(width: int, verbosity: int, ascii: bool) -> Style:
+    """How much there is room for on a terminal."""
+    return Style(width=max(width, NARROWEST), verbose=verbosity > 0, ascii=ascii)
 
 
 def _alarms(summary: Summary, style: Style) -> Iterator[Line]:
@@ -117,7 +138,7 @@ def _causes(summary: Summary, style: Style) -> Iterator[Line]:
         yield line, {"light": True}
 
 
-def _footer(summary: Summary, style: Style) -> Iterator[Line]:
+def _footer(summary: Summary, style: Style, advice: str | None) -> Iterator[Line]:
     info = summary.info
     yield "", {}
     for note in info.notes:
@@ -129,7 +150,7 @@ def _footer(summary: Summary, style: Style) -> Iterator[Line]:
     parts += [f"{name} {duration(seconds)}" for name, seconds in phases.items()]
     for line in flow(parts, style.width, first="time     ", separator=style.separator):
         yield line, {}
-    for line in style.wrap(_advice(summary), first="next     "):
+    for line in style.wrap(advice, first="next     ") if advice is not None else ():
         yield line, {"bold": True}
 
 

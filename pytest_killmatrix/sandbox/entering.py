@@ -38,6 +38,7 @@ def enter(config: pytest.Config, environ: dict[str, str]) -> NoReturn:
         disposal.sign(folder)
         places = Places(root, folder / root.name, Path(os.path.realpath(config.invocation_params.dir)))
         copy_project(root, places.copy)
+        _place_references(config, root, places)
         watcher = disposal.watch(folder)
         new = environ_in(places, environ)
         new[options.SANDBOX] = json.dumps([str(root), str(folder), watcher])
@@ -52,6 +53,19 @@ def enter(config: pytest.Config, environ: dict[str, str]) -> NoReturn:
     except BaseException:
         disposal.remove(folder)
         raise
+
+
+def _place_references(config: pytest.Config, root: Path, places: Places) -> None:
+    """In the copy, targets of authored variants hold their references."""
+    variants = options.variants_early(config)
+    if variants is None or not variants.is_file():
+        return
+    from pytest_killmatrix.oracle.fetching import references
+
+    for target, reference in references(variants, root).items():
+        place = places.mapped(target)
+        if place is not None:
+            place.write_bytes(reference.read_bytes())
 
 
 def environ_in(places: Places, environ: dict[str, str]) -> dict[str, str]:

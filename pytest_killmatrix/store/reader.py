@@ -16,6 +16,7 @@ from pytest_killmatrix.store import codec
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.opening import check_version, translate
 from pytest_killmatrix.store.schema import VERSION
+from pytest_killmatrix.store.variant_tables import NOT_AUTHORED
 
 NOT_JUDGED = "interrupted"
 """Reason of a mutant that the run did not come to."""
@@ -70,8 +71,16 @@ class Reader:
         """The run's mutants in order, one at a time; without cells, or the tests that reach them, where those are not
         needed.
         """
+        return self._mutants(NOT_AUTHORED.format("m"), cells, reach)
+
+    def variants(self) -> Iterator[MutantRow]:
+        """The run's authored variants in order, which are in no other list and in no score."""
+        return self._mutants("NOT " + NOT_AUTHORED.format("m"), True, True)
+
+    def _mutants(self, which: str, cells: bool, reach: bool) -> Iterator[MutantRow]:
         rows = self._rows(
-            f"SELECT mutant, status, reason, {codec.MUTANT_COLUMNS} FROM mutants WHERE run = ? ORDER BY mutant",
+            f"SELECT mutant, status, reason, {codec.MUTANT_COLUMNS} FROM mutants m WHERE run = ? AND {which} "
+            "ORDER BY mutant",
             self.run,
         )
         return (self._mutant_row(row, cells, reach) for row in rows)
@@ -100,20 +109,22 @@ class Reader:
         return [codec.decode_cell(row) for row in rows]
 
     def cell_count(self) -> int:
-        return int(next(self._rows("SELECT count(*) FROM cells WHERE run = ? AND suite = 0", self.run))[0])
+        counted = f"SELECT count(*) FROM cells c WHERE run = ? AND suite = 0 AND {NOT_AUTHORED.format('c')}"
+        return int(next(self._rows(counted, self.run))[0])
 
     def judges(self) -> int:
         """Tests that have at least one cell."""
-        return int(next(self._rows("SELECT count(DISTINCT test) FROM cells WHERE run = ? AND suite = 0", self.run))[0])
+        of = f"cells c WHERE run = ? AND suite = 0 AND {NOT_AUTHORED.format('c')}"
+        return int(next(self._rows(f"SELECT count(DISTINCT test) FROM {of}", self.run))[0])
 
     def score(self) -> Score:
         """Both scores, their fractions and the counts of all statuses."""
         rows = self._rows(
-            """
+            f"""
             SELECT m.status, m.string_only,
                    EXISTS (SELECT 1 FROM reach r WHERE r.run = m.run AND r.mutant = m.mutant)
                    OR EXISTS (SELECT 1 FROM cells c WHERE c.run = m.run AND c.mutant = m.mutant AND c.suite = 0)
-            FROM mutants m WHERE m.run = ?
+            FROM mutants m WHERE m.run = ? AND {NOT_AUTHORED.format("m")}
             """,
             self.run,
         )

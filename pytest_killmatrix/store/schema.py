@@ -9,17 +9,19 @@ import sqlite3
 
 from pytest_killmatrix.model import Isolation, Outcome, Phase
 from pytest_killmatrix.store.harness_schema import HARNESS
+from pytest_killmatrix.store.variant_tables import VARIANT_TABLES
 
 APPLICATION_ID = 0x4B4D5458
 """``PRAGMA application_id``: "KMTX" in ASCII, so that another program's database is never taken for ours."""
 
-VERSION = 4
+VERSION = 5
 """``PRAGMA user_version``. History:
 
 1. first version (0.1.0)
 2. ``runs.delta``
 3. harness runs, in tables of their own
 4. the text of the mutated files, and why mutants survived
+5. authored variants, their cases and their history
 """
 
 # Cells store small integers: 0 and 1 cost SQLite no payload at all. Never renumber; append only, with a migration
@@ -228,7 +230,7 @@ BASELINE = ("ALTER TABLE runs ADD COLUMN delta TEXT /* JSON object: what the new
 
 READING = (FILES, TEXTS, CAUSES)
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = ((*TABLES, *_code_rows()), BASELINE, HARNESS, READING)
+MIGRATIONS: tuple[tuple[str, ...], ...] = ((*TABLES, *_code_rows()), BASELINE, HARNESS, READING, VARIANT_TABLES)
 """``MIGRATIONS[n]`` takes a file from version n to n + 1. Add to the end; never change one that was released."""
 
 
@@ -252,7 +254,7 @@ def markdown() -> str:
         "read; open it read-only. For queries by hand start with the view `matrix`.",
         "",
     ]
-    for ddl in (*TABLES, *HARNESS, *READING):
+    for ddl in (*TABLES, *HARNESS, *READING, *VARIANT_TABLES):
         name = ddl.split(None, 3)[2]
         lines += [f"## {name}", "", "```sql", ddl + ";", "```", ""]
     lines += ["## Codes", "", "| kind | code | name |", "|---|---|---|"]
@@ -263,6 +265,7 @@ def markdown() -> str:
     lines += ["", "## History", "", "1. first version (0.1.0)", "2. `runs.delta`"]
     lines += ["3. harness runs, in tables of their own"]
     lines += ["4. the text of the mutated files, and why mutants survived"]
+    lines += ["5. authored variants, their cases and their history"]
     return "\n".join(lines)
 
 

@@ -17,6 +17,7 @@ from pytest_killmatrix.model import Cause, Cell, Mutant, RunInfo, Status, Test
 from pytest_killmatrix.store import codec
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.opening import open_for_writing, translate
+from pytest_killmatrix.store.variant_tables import OF_RUN
 
 BUFFER = 2000
 """Buffered rows that make the writer flush by itself."""
@@ -124,6 +125,10 @@ class Sidecar:
             self._add(_INSERT_MUTANT, (run, index, verdict, reason, *row))
         self.flush()
 
+    def insert(self, statement: str, row: codec.Row) -> None:
+        """Add a row to a table that another module of ``store`` knows."""
+        self._add(statement, row)
+
     def add_reach(self, run: int, mutant: int, tests: Iterable[int]) -> None:
         """These tests reach the mutant, excluded ones included; adds to what is known."""
         for test in tests:
@@ -185,7 +190,7 @@ class Sidecar:
         if run == newest:
             return run
         with self._transaction():
-            for table in ("runs", "tests", "mutants", "reach", "cells", "details", "files", "causes"):
+            for table in ("runs", "tests", "mutants", "reach", "cells", "details", "files", "causes", *OF_RUN):
                 self._connection.execute(f"UPDATE {table} SET run = ? WHERE run = ?", (newest + 1, run))
         return newest + 1
 

@@ -438,3 +438,16 @@ def test_a_fresh_interpreter_is_started_for_each_look_and_no_more(project: Proje
         imports.unlink(missing_ok=True)
     assert ran.statuses() == {"survives": "survived", "killed": "killed"}
     assert [seen.count(level) for level in "23"] == [2, 1]  # the row and the reversed row; the row
+
+
+def test_a_file_that_cannot_be_collected_is_an_exception_of_each_test(project: Project) -> None:
+    tests = "".join(f"def test_{number}(): assert RATE\n" for number in range(4))
+    project.write({
+        "mod.py": "RATE = 1\nOTHER = 2\n",
+        "test_mod.py": f"from mod import RATE, OTHER\n{tests}",
+    }).cases([
+        Case("gone", "RATE = 1", "RAT = 1", "mod.py"), Case("also", "OTHER = 2", "OTHE = 2", "mod.py"),
+    ])  # fmt: skip
+    ran = project.run("--mutate=mod.py", "--kill-matrix-executor=fork")
+    for name in ("gone", "also"):  # rows that hold what they imported
+        assert set(ran.outcomes(name).values()) == {"exception"}

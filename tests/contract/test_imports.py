@@ -108,6 +108,46 @@ def test_the_way_without_a_fork_asks_for_nothing_that_only_forking_platforms_hav
     assert f"{OURS}executor.zygote" not in modules
 
 
+def test_what_a_run_needs_of_an_audit_before_its_tests_is_light() -> None:
+    modules = loaded_by(f"import pytest, {OURS}oracle.fetching, {OURS}oracle.subjects, {OURS}session")
+    assert heavy(modules) == set()
+
+
+def test_the_command_line_loads_nothing_before_it_is_asked() -> None:
+    modules = loaded_by(f"import {OURS}cli; {OURS}cli._parser(None)")
+    assert heavy(modules) == set()
+    assert {name.removeprefix(OURS) for name in modules if name.startswith(OURS)} <= {"cli", "commands", "model"}
+
+
+def test_the_command_on_variants_loads_no_operator(tmp_path: Path) -> None:
+    (tmp_path / "variants.yaml").write_text("chosen_by: me\ncases: []\n")
+    run = f"from {OURS}cli import main; main(['variants', 'check', {str(tmp_path / 'variants.yaml')!r}])"
+    assert not {"mutmut", "libcst", "coverage", "pytest"} & loaded_by(run)
+
+
+def test_the_process_under_test_is_light_beside_variants(project: Project) -> None:
+    light = 'pytest.fail(",".join(sorted(set(sys.modules) & {"yaml", "sqlite3", "libcst"})) or "light")'
+    project.write({
+        "shop.py": "def value():\n    return 1\n",
+        "test_shop.py": f"import sys, pytest, shop\ndef test_value():\n    if shop.value() != 1: {light}\n",
+        "variants.yaml": """\
+            chosen_by: me
+            cases:
+              - case: shop
+                version: 1
+                materialized: [shop.py]
+                target: shop.py
+                grader: [test_shop.py]
+                variants:
+                  - {name: reference, kind: reference}
+                  - {name: two, kind: mutation, why: x, replace: {definition: value, find: return 1, with: return 2}}
+            """,
+    })  # fmt: skip
+    blocked = [word for name in ("no:pytest_cov", "no:hypothesispytest", "no:xdist") for word in ("-p", name)]
+    (case,) = project.execute(project.command(*blocked, "--mutation-variants=variants.yaml")).data["variants"]["cases"]
+    assert [cell["message"] for cell in case["variants"][1]["cells"]] == ["light"]
+
+
 def test_the_process_under_test_is_light(project: Project) -> None:
     project.write({
         "shop.py": "def value():\n    return 1\n",

@@ -53,9 +53,10 @@ def small(tmp_path: Path) -> Path:
 def test_names_and_order(small: Path, tmp_path: Path) -> None:
     with Reader(small) as reader:
         report = written(reader, tmp_path / "out.json")
-    assert list(report) == ["schema_version", "tool", "run", "tests", "mutants", "score", "delta"]
+    assert list(report) == ["schema_version", "tool", "run", "tests", "mutants", "score", "variants", "delta"]
     assert report["schema_version"] == 1
     assert report["tool"] == {"name": "pytest-killmatrix", "version": __version__}
+    assert report["variants"] is None
     assert report["delta"] is None
     run = report["run"]
     assert list(run) == [*RUN.split(), "cpu", "controls"]

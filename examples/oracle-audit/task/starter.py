@@ -1,0 +1,2 @@
+def may_release(build):
+    """Whether a build may be released."""
