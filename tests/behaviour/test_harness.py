@@ -413,12 +413,12 @@ def test_the_projection_comes_from_the_plan_and_then_from_what_was_recorded(harn
 
 
 def test_a_projection_above_the_limit_is_refused(harness: Harness) -> None:
-    harness.write({"suite.yaml": SUITE.replace("0.01", "11")})
+    harness.write({"suite.yaml": SUITE.replace("0.01", "11.1")})
     harness.plan()
     for words, limit in ((("--max-usd", "5"), "5.00"), ((), "40.00")):
         ran = harness.killmatrix("run", "plan.yaml", *words)
         assert ran.status == 4
-        assert f"the projected cost $44.00 is above the limit ${limit}: give --max-usd 44 or more" in ran.screen
+        assert f"the projected cost $44.40 is above the limit ${limit}: give --max-usd 45 or more" in ran.screen
         assert not (harness.path / "harness-data").exists()
     assert "would be refused: the projected" in harness.killmatrix("run", "plan.yaml", "--dry-run").screen
 
