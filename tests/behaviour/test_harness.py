@@ -280,26 +280,40 @@ def dying(how: str) -> str:
     """
 
 
-@pytest.mark.parametrize(("how", "reason"), [
-    ("os._exit(0)", "died without a verdict (exit status 0)"),
-    ("os.kill(os.getpid(), signal.SIGKILL)", "died without a verdict (exit status -9)"),
-    ("pytest.exit('no more')", "pytest was interrupted"),
-    ("pytest.skip('not today')", "no grader passed or failed"),
-    ("trial.fault('the model is overloaded')", "the model is overloaded"),
-])  # fmt: skip
-def test_a_trial_that_dies_is_a_fault_and_run_once_more(harness: Harness, how: str, reason: str) -> None:
-    harness.write(
-        {
-            "test_greet.py": dying(how),
-        }
-    )
+DEATHS = {
+    "exits": ("os._exit(0)", "died without a verdict (exit status 0)"),
+    "killed": ("os.kill(os.getpid(), signal.SIGKILL)", "died without a verdict (exit status -9)"),
+    "ended": ("pytest.exit('no more')", "pytest was interrupted"),
+    "skips": ("pytest.skip('not today')", "no grader passed or failed"),
+    "declared": ("trial.fault('the model is overloaded')", "the model is overloaded"),
+}
+FIXTURES = {"asserts": "assert False", "fails": "pytest.fail('no')", "raises": "raise OSError('disk')"}
+FIXTURE = """\
+    import pytest
+    @pytest.fixture
+    def agent():
+        {how}
+    def test_it(agent):
+        pass
+    """
+
+
+def test_a_trial_that_dies_is_a_fault_and_run_once_more_and_fixtures_judge_by_assertions(harness: Harness) -> None:
+    files = {name: dying(how) for name, (how, _) in DEATHS.items()}
+    files |= {name: FIXTURE.format(how=how) for name, how in FIXTURES.items()}
+    tasks = "".join(f"  - {{name: {name}, tests: test_{name}.py}}\n" for name in files)
+    harness.write({f"test_{name}.py": text for name, text in files.items()})
+    harness.write({"suite.yaml": SUITE.replace("  - {name: greet, tests: test_greet.py}\n", tasks)})
     harness.plan()
-    ran = harness.killmatrix("run", "plan.yaml", "--only", "base")
+    ran = harness.killmatrix("run", "plan.yaml", "--only", "base", "--workers", "2")
     assert (ran.status, ran.left) == (1, []), ran.screen
-    (record,) = harness.records().values()
-    assert (record["outcome"], record["attempts"]) == ("fault", 2)
-    assert reason in record["reason"]
-    assert ran.screen.count("fault, once more: base greet 1") == 1
+    found = {record["task"]: record for record in harness.records().values()}
+    for name, (_, reason) in {**DEATHS, "raises": ("", "a grader could not judge: ")}.items():
+        assert (found[name]["outcome"], found[name]["attempts"]) == ("fault", 2)
+        assert reason in found[name]["reason"]
+        assert ran.screen.count(f"fault, once more: base {name} 1") == 1
+    for name in ("asserts", "fails"):
+        assert (found[name]["outcome"], found[name]["attempts"]) == ("unresolved", 1)
 
 
 def test_a_trial_that_hangs_is_a_fault(harness: Harness) -> None:
@@ -320,26 +334,6 @@ def test_a_fault_that_passes_is_no_fault(harness: Harness) -> None:
     assert ran.status == 0, ran.screen
     (record,) = harness.records().values()
     assert (record["outcome"], record["attempts"]) == ("resolved", 2)
-
-
-FIXTURE = """\
-    import pytest
-    @pytest.fixture
-    def agent():
-        {how}
-    def test_it(agent):
-        pass
-    """
-
-
-@pytest.mark.parametrize(("how", "outcome"), [
-    ("assert False", "unresolved"), ("pytest.fail('no')", "unresolved"), ("raise OSError", "fault"),
-])  # fmt: skip
-def test_a_fixture_judges_by_assertions_only(harness: Harness, how: str, outcome: str) -> None:
-    harness.write({"test_greet.py": FIXTURE.format(how=how)})
-    harness.plan()
-    harness.killmatrix("run", "plan.yaml", "--only", "base")
-    assert [record["outcome"] for record in harness.records().values()] == [outcome]
 
 
 LEAVES = """\
