@@ -316,13 +316,18 @@ def test_a_trial_that_dies_is_a_fault_and_run_once_more_and_fixtures_judge_by_as
         assert (found[name]["outcome"], found[name]["attempts"]) == ("unresolved", 1)
 
 
-def test_a_trial_that_hangs_is_a_fault(harness: Harness) -> None:
-    harness.write({"test_greet.py": dying("time.sleep(600)"), "suite.yaml": SUITE + "timeout_s: 3\n"})
+def test_a_trial_that_hangs_is_a_fault_unless_its_graders_have_spoken(harness: Harness) -> None:
+    lingers = "import threading; threading.Thread(target=time.sleep, args=(600,)).start()"
+    harness.write({"test_greet.py": dying("time.sleep(600)"), "test_lingers.py": dying(lingers)})
+    tasks = "  - {name: greet, tests: test_greet.py}\n"
+    both = tasks + tasks.replace("greet", "lingers")
+    harness.write({"suite.yaml": SUITE.replace(tasks, both) + "timeout_s: 5\n"})
     harness.plan()
-    ran = harness.killmatrix("run", "plan.yaml", "--only", "base")
+    ran = harness.killmatrix("run", "plan.yaml", "--only", "base", "--workers", "2")
     assert (ran.status, ran.left) == (1, []), ran.screen
-    (record,) = harness.records().values()
-    assert (record["outcome"], record["attempts"], record["reason"]) == ("fault", 2, "not finished after 3 s")
+    hangs, spoken = harness.records().values()
+    assert (hangs["outcome"], hangs["attempts"], hangs["reason"]) == ("fault", 2, "not finished after 5 s")
+    assert (spoken["outcome"], spoken["attempts"]) == ("resolved", 1)
 
 
 def test_a_fault_that_passes_is_no_fault(harness: Harness) -> None:
