@@ -125,13 +125,13 @@ class Running:
         declared = self._folder / fixtures.FAULT
         if declared.exists():
             return Outcome.FAULT, declared.read_text(encoding="utf-8") or "declared by a grader", {}
+        try:  # what was sent counts, also where the process would not end, or died, after it
+            return judge(json.loads((self._folder / "result.json").read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            pass
         if status is None:
             return Outcome.FAULT, f"not finished after {self._timeout:g} s", {}
-        try:
-            result = json.loads((self._folder / "result.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return Outcome.FAULT, f"died without a verdict (exit status {status}): {self._last_words()}", {}
-        return judge(result)
+        return Outcome.FAULT, f"died without a verdict (exit status {status}): {self._last_words()}", {}
 
     def _last_words(self) -> str:
         """The last line that was printed."""

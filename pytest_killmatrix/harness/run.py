@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 from typing import Any, Final
 
@@ -90,7 +91,7 @@ def refusal(projection: Projection, limit: float, *, explicit: bool) -> str | No
     if projection.usd is not None and projection.usd > limit:
         return (
             f"the projected cost ${projection.usd:,.2f} is above the limit ${limit:,.2f}: give --max-usd "
-            f"{projection.usd:.0f} or more, or plan with fewer mutants (--max), tasks or trials (--n)"
+            f"{ceil(projection.usd)} or more, or plan with fewer mutants (--max), tasks or trials (--n)"
         )
     return None
 

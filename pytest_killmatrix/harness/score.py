@@ -208,6 +208,9 @@ def _notes(
     if bad:
         yield f"{bad} lines of traces were no JSON objects and were left out"
     for spec in specs:
+        if not any(spec.applies_to(task.name) for task in plan.tasks):
+            yield f"spec {spec.name} is for tasks {', '.join(spec.tasks)}, and the plan has none of that name: check it"
+            continue
         results = [r for c in compared.values() for r in c.specs if r.spec == spec.name]
         if results and not any(result.held for result in results):
             worst = min(result.base for result in results)

@@ -17,6 +17,7 @@ from pytest_killmatrix.harness.variants import AUTO
 from pytest_killmatrix.harness.verdicts import Trials, listed
 
 _Traces = Mapping[str, Sequence["_Steps"]]
+_ORDERED: Final = 50  # tools up to which every pair of them is looked at
 _TRIES: Final = 5  # candidates whose difference is looked at closely
 
 
@@ -114,7 +115,7 @@ def _candidates(base: _Traces, other: _Traces) -> Iterator[_Candidate]:
         )
         yield from (_Candidate("eventually", kind, name) for name in ours)
         yield from (_Candidate("never", kind, name) for name in theirs if name not in ours)
-        if kind == "tool":
+        if kind == "tool" and len(ours) <= _ORDERED:
             yield from (_Candidate("before", kind, one, two) for one in ours for two in ours if one != two)
 
 

@@ -280,35 +280,54 @@ def dying(how: str) -> str:
     """
 
 
-@pytest.mark.parametrize(("how", "reason"), [
-    ("os._exit(0)", "died without a verdict (exit status 0)"),
-    ("os.kill(os.getpid(), signal.SIGKILL)", "died without a verdict (exit status -9)"),
-    ("pytest.exit('no more')", "pytest was interrupted"),
-    ("pytest.skip('not today')", "no grader passed or failed"),
-    ("trial.fault('the model is overloaded')", "the model is overloaded"),
-])  # fmt: skip
-def test_a_trial_that_dies_is_a_fault_and_run_once_more(harness: Harness, how: str, reason: str) -> None:
-    harness.write(
-        {
-            "test_greet.py": dying(how),
-        }
-    )
-    harness.plan()
-    ran = harness.killmatrix("run", "plan.yaml", "--only", "base")
-    assert (ran.status, ran.left) == (1, []), ran.screen
-    (record,) = harness.records().values()
-    assert (record["outcome"], record["attempts"]) == ("fault", 2)
-    assert reason in record["reason"]
-    assert ran.screen.count("fault, once more: base greet 1") == 1
+DEATHS = {
+    "exits": ("os._exit(0)", "died without a verdict (exit status 0)"),
+    "killed": ("os.kill(os.getpid(), signal.SIGKILL)", "died without a verdict (exit status -9)"),
+    "ended": ("pytest.exit('no more')", "pytest was interrupted"),
+    "skips": ("pytest.skip('not today')", "no grader passed or failed"),
+    "declared": ("trial.fault('the model is overloaded')", "the model is overloaded"),
+}
+FIXTURES = {"asserts": "assert False", "fails": "pytest.fail('no')", "raises": "raise OSError('disk')"}
+FIXTURE = """\
+    import pytest
+    @pytest.fixture
+    def agent():
+        {how}
+    def test_it(agent):
+        pass
+    """
 
 
-def test_a_trial_that_hangs_is_a_fault(harness: Harness) -> None:
-    harness.write({"test_greet.py": dying("time.sleep(600)"), "suite.yaml": SUITE + "timeout_s: 3\n"})
+def test_a_trial_that_dies_is_a_fault_and_run_once_more_and_fixtures_judge_by_assertions(harness: Harness) -> None:
+    files = {name: dying(how) for name, (how, _) in DEATHS.items()}
+    files |= {name: FIXTURE.format(how=how) for name, how in FIXTURES.items()}
+    tasks = "".join(f"  - {{name: {name}, tests: test_{name}.py}}\n" for name in files)
+    harness.write({f"test_{name}.py": text for name, text in files.items()})
+    harness.write({"suite.yaml": SUITE.replace("  - {name: greet, tests: test_greet.py}\n", tasks)})
     harness.plan()
-    ran = harness.killmatrix("run", "plan.yaml", "--only", "base")
+    ran = harness.killmatrix("run", "plan.yaml", "--only", "base", "--workers", "2")
     assert (ran.status, ran.left) == (1, []), ran.screen
-    (record,) = harness.records().values()
-    assert (record["outcome"], record["attempts"], record["reason"]) == ("fault", 2, "not finished after 3 s")
+    found = {record["task"]: record for record in harness.records().values()}
+    for name, (_, reason) in {**DEATHS, "raises": ("", "a grader could not judge: ")}.items():
+        assert (found[name]["outcome"], found[name]["attempts"]) == ("fault", 2)
+        assert reason in found[name]["reason"]
+        assert ran.screen.count(f"fault, once more: base {name} 1") == 1
+    for name in ("asserts", "fails"):
+        assert (found[name]["outcome"], found[name]["attempts"]) == ("unresolved", 1)
+
+
+def test_a_trial_that_hangs_is_a_fault_unless_its_graders_have_spoken(harness: Harness) -> None:
+    lingers = "import threading; threading.Thread(target=time.sleep, args=(600,)).start()"
+    harness.write({"test_greet.py": dying("time.sleep(600)"), "test_lingers.py": dying(lingers)})
+    tasks = "  - {name: greet, tests: test_greet.py}\n"
+    both = tasks + tasks.replace("greet", "lingers")
+    harness.write({"suite.yaml": SUITE.replace(tasks, both) + "timeout_s: 5\n"})
+    harness.plan()
+    ran = harness.killmatrix("run", "plan.yaml", "--only", "base", "--workers", "2")
+    assert (ran.status, ran.left) == (1, []), ran.screen
+    hangs, spoken = harness.records().values()
+    assert (hangs["outcome"], hangs["attempts"], hangs["reason"]) == ("fault", 2, "not finished after 5 s")
+    assert (spoken["outcome"], spoken["attempts"]) == ("resolved", 1)
 
 
 def test_a_fault_that_passes_is_no_fault(harness: Harness) -> None:
@@ -320,26 +339,6 @@ def test_a_fault_that_passes_is_no_fault(harness: Harness) -> None:
     assert ran.status == 0, ran.screen
     (record,) = harness.records().values()
     assert (record["outcome"], record["attempts"]) == ("resolved", 2)
-
-
-FIXTURE = """\
-    import pytest
-    @pytest.fixture
-    def agent():
-        {how}
-    def test_it(agent):
-        pass
-    """
-
-
-@pytest.mark.parametrize(("how", "outcome"), [
-    ("assert False", "unresolved"), ("pytest.fail('no')", "unresolved"), ("raise OSError", "fault"),
-])  # fmt: skip
-def test_a_fixture_judges_by_assertions_only(harness: Harness, how: str, outcome: str) -> None:
-    harness.write({"test_greet.py": FIXTURE.format(how=how)})
-    harness.plan()
-    harness.killmatrix("run", "plan.yaml", "--only", "base")
-    assert [record["outcome"] for record in harness.records().values()] == [outcome]
 
 
 LEAVES = """\
@@ -413,12 +412,12 @@ def test_the_projection_comes_from_the_plan_and_then_from_what_was_recorded(harn
 
 
 def test_a_projection_above_the_limit_is_refused(harness: Harness) -> None:
-    harness.write({"suite.yaml": SUITE.replace("0.01", "11")})
+    harness.write({"suite.yaml": SUITE.replace("0.01", "11.1")})
     harness.plan()
     for words, limit in ((("--max-usd", "5"), "5.00"), ((), "40.00")):
         ran = harness.killmatrix("run", "plan.yaml", *words)
         assert ran.status == 4
-        assert f"the projected cost $44.00 is above the limit ${limit}: give --max-usd 44 or more" in ran.screen
+        assert f"the projected cost $44.40 is above the limit ${limit}: give --max-usd 45 or more" in ran.screen
         assert not (harness.path / "harness-data").exists()
     assert "would be refused: the projected" in harness.killmatrix("run", "plan.yaml", "--dry-run").screen
 

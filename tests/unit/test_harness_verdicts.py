@@ -172,7 +172,9 @@ def test_k_is_smaller_than_n_where_that_is_asked(tmp_path: Path) -> None:
 
 
 def test_a_spec_for_other_tasks_says_nothing(tmp_path: Path) -> None:
-    assert verdict(with_traces(tmp_path, DID, DID_NOT, [replace(TESTED, tasks=("other-*",))])).verdict == "survived"
+    run = with_traces(tmp_path, DID, DID_NOT, [replace(TESTED, tasks=("other-*",))])
+    assert verdict(run).verdict == "survived"
+    assert "spec tested is for tasks other-*, and the plan has none of that name: check it" in run.notes
 
 
 def test_trials_without_a_trace_satisfy_no_never(tmp_path: Path) -> None:

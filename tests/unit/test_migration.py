@@ -23,8 +23,13 @@ def old(tmp_path: Path) -> Path:
     plot.add(Status.SURVIVED)
     path = plot.write(tmp_path / "a.sqlite", make_info())
     connection = sqlite3.connect(path)
-    for ddl in schema.READING:
-        connection.execute(f"DROP TABLE {ddl.split(None, 3)[2]}")
+    for ddl in reversed([ddl for statements in schema.MIGRATIONS[1:] for ddl in statements]):
+        words = ddl.split()
+        if words[0] == "CREATE":
+            connection.execute(f"DROP {words[1]} {words[2]}")
+        else:
+            assert words[:2] == ["ALTER", "TABLE"]
+            connection.execute(f"ALTER TABLE {words[2]} DROP COLUMN {words[5]}")
     connection.execute("PRAGMA user_version = 1")
     connection.commit()
     connection.close()
