@@ -9,8 +9,6 @@ from pathlib import Path
 from pytest_killmatrix import __version__
 from pytest_killmatrix.analysis.score import Ratio, Score
 from pytest_killmatrix.model import Cause, RunInfo, Test
-from pytest_killmatrix.oracle.jsonable import audit_object
-from pytest_killmatrix.oracle.reporting import report_of
 from pytest_killmatrix.report.cells import cell_object
 from pytest_killmatrix.report.files import FORMATS, write_report
 from pytest_killmatrix.report.why import why_object
@@ -39,9 +37,19 @@ def json_chunks(reader: Reader) -> Iterator[str]:
     causes = reader.causes()
     yield from _list("mutants", (mutant_object(row, names, causes.get(row.index)) for row in reader.mutants()))
     yield f'"score": {_dump(score_object(reader.score()))},\n'
-    audit = report_of(reader)
-    yield f'"variants": {_dump(None if audit is None else audit_object(audit))},\n'
+    yield f'"variants": {_dump(variants_object(reader))},\n'
     yield f'"delta": {_dump(reader.info.delta)}\n}}\n'
+
+
+def variants_object(reader: Reader) -> dict[str, object] | None:
+    """The authored variants of a run, or None where it judged none."""
+    if not reader.has_variants():
+        return None
+    from pytest_killmatrix.oracle.jsonable import audit_object  # heavy, and most runs have none
+    from pytest_killmatrix.oracle.reporting import report_of
+
+    audit = report_of(reader)
+    return None if audit is None else audit_object(audit)
 
 
 def run_object(info: RunInfo) -> dict[str, object]:

@@ -77,6 +77,10 @@ class Reader:
         """The run's authored variants in order, which are in no other list and in no score."""
         return self._mutants("NOT " + NOT_AUTHORED.format("m"), True, True)
 
+    def has_variants(self) -> bool:
+        """Whether the run judged authored variants."""
+        return bool(next(self._rows("SELECT EXISTS (SELECT 1 FROM variant_cases WHERE run = ?)", self.run))[0])
+
     def _mutants(self, which: str, cells: bool, reach: bool) -> Iterator[MutantRow]:
         rows = self._rows(
             f"SELECT mutant, status, reason, {codec.MUTANT_COLUMNS} FROM mutants m WHERE run = ? AND {which} "
