@@ -479,6 +479,20 @@ def test_what_is_said_of_connectives_is_true(values: tuple[object, object], conj
     assert unknown or bool(infected) is differs
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_several_sites_in_one_place(turned: bool) -> None:
+    body = "    if a < b and b > 0:\n        b += a * 2\n    return g(a, b - 1)\n"
+    source = f"def g(a, b=1):\n    return a\n\n\ndef f(a, b):\n{body}"
+    changes = [
+        ("a < b and b > 0", "a < b or b > 0"), ("a < b", "a <= b"), ("b > 0", "b >= 0"), ("b += a * 2", "b -= a * 2"),
+        ("a * 2", "a + 2"), ("g(a, b - 1)", "g(a)"), ("b - 1", "b + 1"),
+    ]  # fmt: skip
+    watched = Watched(source, changes[::-1] if turned else changes)
+    assert watched.call("f", 1, 2) == 1
+    seen = [counts for _, counts in sorted(watched.seen().items(), reverse=turned)]
+    assert [infected for _, infected, _ in seen] == [0, 0, 0, 1, 1, 1, 1]
+
+
 def test_a_probed_tree_has_no_new_names() -> None:
     watched = watch("a < b", "a <= b")
     assert isinstance(watched.sites[0], Site)
