@@ -175,7 +175,8 @@ def _add_connective(places: dict[tuple[Path, str], _Place], index: int, original
     if not isinstance(node, ast.BoolOp) or len(node.values) != 2 or not decides(original, path):
         return
     settled = isinstance(node.op, ast.And)  # what the mutant is where the second operand is evaluated
-    for position, variant in ((0, ("if", settled)), (1, ("c", settled))):
+    variants: tuple[Formula, Formula] = (("open",), ("close", settled))
+    for position, variant in enumerate(variants):
         operand = (*path, ("values", position))
         if not wrappable(original, operand):
             return

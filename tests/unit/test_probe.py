@@ -10,7 +10,7 @@ import types
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_killmatrix.activation import marking
@@ -123,7 +123,7 @@ def test_an_exception_of_the_original_stays_what_it_is() -> None:
     watched = watch("a / b", "a * b")
     with pytest.raises(ZeroDivisionError, match="division by zero"):
         watched.call("f", 1, 0)
-    assert watched.seen() == {}
+    assert watched.seen() == {0: (0, 0, 1)}
 
 
 def test_a_constant_is_compared_where_it_makes_a_difference() -> None:
@@ -332,6 +332,78 @@ def test_programs_are_what_they_were_and_verdicts_are_true(
     for evaluated, infected, unknown in watched.seen().values():
         if evaluated and not infected and not unknown:
             assert outcomes[1] == outcomes[0]  # what is not infected cannot be told apart
+
+
+SWAPS = {
+    " + ": " - ", " - ": " * ", " * ": " + ", " < ": " <= ", " == ": " < ", " and ": " or ", " or ": " and ",
+    " += ": " -= ", "if ": "if not ", " 1": " 2",
+}  # fmt: skip
+
+
+@st.composite
+def functions(draw: st.DrawFn) -> str:
+    """The body of a function of a, b, c() and d(), with conditions and augmented assignments."""
+    lines = ["    x = a"]
+    for _ in range(draw(st.integers(1, 4))):
+        value = draw(expressions(2))
+        condition = f"{draw(expressions(1))} {draw(st.sampled_from(['<', '==']))} {draw(expressions(1))}"
+        if draw(st.booleans()):
+            condition = f"{condition} {draw(st.sampled_from(['and', 'or']))} {draw(expressions(1))} < b"
+        lines.append(
+            draw(
+                st.sampled_from([f"    x = {value}", f"    x += {value}", f"    if {condition}:\n        x = {value}"])
+            )
+        )
+    return "\n".join([*lines, "    return x"])
+
+
+def outcome(function: Any, a: object, b: object, c: object, d: object) -> tuple[str, list[str]]:
+    """What a call comes to, and the calls that it makes."""
+    log: list[str] = []
+
+    def called(name: str, value: object) -> Any:
+        return lambda: (log.append(name), value)[1]
+
+    try:
+        return repr(function(a, b, called("c", c), called("d", d))), log
+    except Exception as error:
+        return f"{type(error).__name__}: {error}", log
+
+
+def compiled(source: str) -> Any:
+    names: dict[str, Any] = {}
+    exec(compile(source, "code.py", "exec", dont_inherit=True), names)
+    return names["f"]
+
+
+@given(functions(), SMALL, SMALL, SMALL, SMALL)
+@settings(max_examples=200)
+def test_many_mutants_at_once(body: str, a: object, b: object, c: object, d: object) -> None:
+    source = f"def f(a, b, c, d):\n{body}\n"
+    mutants, changed = [], []
+    for sign, other in SWAPS.items():
+        start = source.find(sign, len("def f(a, b, c, d):"))
+        while start >= 0:
+            line = source[:start].count("\n") + 1
+            column = start - (source.rfind("\n", 0, start) + 1)
+            mutants.append(Mutant(
+                str(len(mutants)), "code.py", line, column, line, column + len(sign), "f", "o", sign, other, start,
+                start + len(sign), False, False, line, line,
+            ))  # fmt: skip
+            changed.append(source[:start] + other + source[start + len(sign) :])
+            start = source.find(sign, start + 1)
+    prober = Prober(SourceFile("code.py", source.encode()), "code.py")
+    for number, mutant in enumerate(mutants):
+        prober.look_at(number, mutant, probed=True)
+    sites, codes = prober.sites(0)
+    probe, function = Probe(sites), compiled(source)
+    for swap in codes:
+        function.__code__ = marking.install(marshal.loads(swap.plain), probe)
+    plain = outcome(compiled(source), a, b, c, d)
+    assert outcome(function, a, b, c, d) == plain
+    for number, evaluated, infected, unknown, _ in probe.take():
+        if evaluated and not infected and not unknown:
+            assert outcome(compiled(changed[number]), a, b, c, d)[0] == plain[0], mutants[number]
 
 
 def plain(a: int, b: int = 2, *, c: str = "x") -> None: ...
