@@ -285,6 +285,7 @@ def expressions(draw: st.DrawFn, depth: int = 3) -> str:
 
 
 @given(expressions(), SMALL, SMALL, SMALL, SMALL, st.data())
+@settings(deadline=None)
 def test_programs_are_what_they_were_and_verdicts_are_true(
     text: str, a: object, b: object, c: object, d: object, data: st.DataObject
 ) -> None:
@@ -377,7 +378,7 @@ def compiled(source: str) -> Any:
 
 
 @given(functions(), SMALL, SMALL, SMALL, SMALL)
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 def test_many_mutants_at_once(body: str, a: object, b: object, c: object, d: object) -> None:
     source = f"def f(a, b, c, d):\n{body}\n"
     mutants, changed = [], []
@@ -541,6 +542,7 @@ def test_and_and_or_in_a_condition(text: str, after: str, values: tuple[int, int
 
 
 @given(st.tuples(*(st.sampled_from([0, 1, "", "x", None]) for _ in range(2))), st.booleans())
+@settings(deadline=None)
 def test_what_is_said_of_connectives_is_true(values: tuple[object, object], conjunction: bool) -> None:
     text, after = ("a and b", "a or b") if conjunction else ("a or b", "a and b")
     watched = Watched(f"def f(a, b):\n    if {text}:\n        return 1\n    return 2\n", [(text, after)])
