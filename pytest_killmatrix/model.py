@@ -242,8 +242,8 @@ Formula = tuple[object, ...]
 """An expression over operands.
 
 ("x", number), ("c", constant), ("v",) for the original's value, ("u", operator, formula),
-("b", operator, formula, formula), ("and" or "or", formula, ...), ("if", truth): the original's value where that is its
-truth, and nobody knows otherwise.
+("b", operator, formula, formula), ("and" or "or", formula, ...). ("open",) is not known before the site with
+("close", constant) of the same mutant is evaluated too.
 """
 
 

@@ -19,6 +19,7 @@ from pytest_killmatrix.compiling import Compiler, _follow, _pairs, shape_of
 from pytest_killmatrix.model import Formula, Mutant, Site, SwapCode
 from pytest_killmatrix.places import Path, decides, in_message, is_simple, node_at, short, wrappable
 
+_VALUE: Final = "value"
 _OPERATORS: Final = (ast.BinOp, ast.UnaryOp, ast.Compare)
 _DIFFER: Final = {
     frozenset({"Lt", "LtE"}): "{0} == {1}",
@@ -96,7 +97,8 @@ class Prober(Compiler):
             for key, places in self._places.items():
                 if not places:
                     continue
-                ordered = sorted(places, key=lambda place: -len(place[0]))  # what is inside goes first
+                # what is inside goes first; in one place, what takes the expression apart before what takes it whole
+                ordered = sorted(places, key=lambda place: (-len(place[0]), place[1] != _VALUE))
                 numbers = {place: first + len(sites) + at for at, place in enumerate(ordered)}
                 tree = copy.deepcopy(self._unit(self._members[key]).tree)
                 for name in ordered:
@@ -159,7 +161,7 @@ def _add_places(
         tuple(None if isinstance(node, ast.Constant) else short(node) for _, node in operands),
         decides(original, path),
     )
-    places.setdefault((path, "value"), place).variants.append((index, variant))
+    places.setdefault((path, _VALUE), place).variants.append((index, variant))
     return known
 
 
@@ -173,7 +175,8 @@ def _add_connective(places: dict[tuple[Path, str], _Place], index: int, original
     if not isinstance(node, ast.BoolOp) or len(node.values) != 2 or not decides(original, path):
         return
     settled = isinstance(node.op, ast.And)  # what the mutant is where the second operand is evaluated
-    for position, variant in ((0, ("if", settled)), (1, ("c", settled))):
+    variants: tuple[Formula, Formula] = (("open",), ("close", settled))
+    for position, variant in enumerate(variants):
         operand = (*path, ("values", position))
         if not wrappable(original, operand):
             return
@@ -347,11 +350,9 @@ def _put(tree: ast.Module, place: _Place, number: int) -> None:
     operands = [node_at(target, path) for path in place.operands]
     if place.target is not None:
         operands.insert(0, ast.Name(place.target, ast.Load()))
-    call = ast.Call(
-        ast.Constant(marking.PLACEHOLDER),
-        [ast.Constant(number), *(operand for operand in operands if isinstance(operand, ast.expr))],
-        [],
-    )
+    expressions = [operand for operand in operands if isinstance(operand, ast.expr)]
+    assert len(expressions) == len(operands)
+    call = ast.Call(ast.Constant(marking.PLACEHOLDER), [ast.Constant(number), *expressions], [])
     parent, (name, position) = node_at(tree, place.path[:-1]), place.path[-1]
     ast.copy_location(call, target)
     ast.fix_missing_locations(call)

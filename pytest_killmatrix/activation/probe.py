@@ -79,7 +79,11 @@ class Probe:
 
     def __call__(self, number: int, *values: Any) -> Any:
         site = self._sites[number]
-        value = _compute(site.original, values)
+        try:
+            value = _compute(site.original, values)
+        except BaseException:
+            self._unknown(site)  # what the mutant does in its place, nobody sees
+            raise
         try:
             self._look(number, site, values, value)
         except Exception:  # never the program's: only ours ran
@@ -119,6 +123,10 @@ class Probe:
                 self._compare_default(tally, site.follows, value)
 
     def _compare(self, tally: _Tally, site: Site, formula: Formula, values: tuple[Any, ...], value: Any) -> None:
+        if formula[0] == "open":
+            tally.unknown += 1
+            return
+        tally.unknown -= formula[0] == "close"
         try:
             if site.effect is not None:
                 value = _imagine(site.effect, values, value)
@@ -253,10 +261,8 @@ def _imagine(formula: Formula, values: Sequence[Any], value: Any) -> Any:
         return parts[1]
     if kind == "v":
         return value
-    if kind == "if":
-        if _truth(value) is parts[1]:
-            return value
-        raise _Unknown
+    if kind == "close":
+        return parts[1]
     if kind in ("and", "or"):
         result: Any = None
         for part in parts[1:]:

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
             screen.write(_choice(reader, arguments.mutant, found, screen))
         else:
             row = reader.mutant(found[0].number)
-            screen.write(_page(reader, row, tests, causes.get(row.index), screen, None if arguments.verbose else 1))
+            screen.write(_page(reader, row, tests, causes.get(row.index), screen, arguments.verbose))
     return 0
 
 
@@ -67,7 +67,7 @@ def _choice(reader: Reader, word: str, found: Sequence[Named], screen: Output) -
 
 
 def _page(
-    reader: Reader, row: MutantRow, tests: Sequence[Test], cause: Cause | None, screen: Output, limit: int | None
+    reader: Reader, row: MutantRow, tests: Sequence[Test], cause: Cause | None, screen: Output, verbose: bool
 ) -> Iterator[Line]:
     mutant, dots = row.mutant, "..." if screen.ascii else "…"
     killers = {cell.test for cell in row.cells if cell.outcome.kills and cell.suite == "new"}
@@ -102,7 +102,7 @@ def _page(
     if wanted is not None:
         yield "", {}
         yield from _wrapped("needs   ", wanted, screen.width)
-    yield from _cells(row, tests, screen, limit, dots)
+    yield from _cells(row, tests, screen, verbose, dots)
 
 
 def _wrapped(first: str, text: str, width: int) -> Iterator[Line]:
@@ -110,7 +110,7 @@ def _wrapped(first: str, text: str, width: int) -> Iterator[Line]:
         yield line, {"bold": True}
 
 
-def _cells(row: MutantRow, tests: Sequence[Test], screen: Output, limit: int | None, dots: str) -> Iterator[Line]:
+def _cells(row: MutantRow, tests: Sequence[Test], screen: Output, verbose: bool, dots: str) -> Iterator[Line]:
     killing = [cell for cell in row.cells if cell.outcome.kills]
     others = [cell for cell in row.cells if not cell.outcome.kills]
     for title, group, most in (("killed by", killing, _KILLERS), ("not noticed by", others, _OTHERS)):
@@ -118,7 +118,7 @@ def _cells(row: MutantRow, tests: Sequence[Test], screen: Output, limit: int | N
             continue
         yield "", {}
         yield f"{title} ({len(group):,})", {"bold": True}
-        shown = group if limit is None else group[:most]
+        shown = group if verbose else group[:most]
         for cell in shown:
             yield from _cell(cell, tests[cell.test], screen, dots)
         if len(shown) < len(group):
@@ -128,7 +128,7 @@ def _cells(row: MutantRow, tests: Sequence[Test], screen: Output, limit: int | N
     if left:
         yield "", {}
         yield f"reached by, but left out ({len(left):,})", {"bold": True}
-        for test in left[: None if limit is None else _OTHERS]:
+        for test in left[: None if verbose else _OTHERS]:
             assert test.excluded is not None
             yield fit(f"  {test.excluded.value:10} {plain(test.nodeid, ascii=screen.ascii)}", screen.width, dots), {}
 

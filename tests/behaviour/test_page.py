@@ -51,7 +51,7 @@ def shown(page: Path, place: str, tmp_path: Path, script: str = "") -> str:
         page.write_text(text)
     done = subprocess.run(
         [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
-         "--virtual-time-budget=5000", "--dump-dom", f"file://{page}{place}"],
+         "--virtual-time-budget=30000", "--dump-dom", f"file://{page}{place}"],
         capture_output=True, text=True, timeout=90, check=True,
     )  # fmt: skip
     assert 'data-ready="yes"' in done.stdout, done.stderr
@@ -104,8 +104,9 @@ def test_one_test(page: Path, tmp_path: Path) -> None:
 
 def test_matrix_by_keyboard(page: Path, tmp_path: Path) -> None:
     press = (
-        "setTimeout(() => { const map = document.querySelector('canvas'); map.focus();"
-        "for (const key of ['ArrowRight', 'Enter']) map.dispatchEvent(new KeyboardEvent('keydown', {key})); }, 500)"
+        "const map = document.querySelector('canvas'), press = () => {"
+        "if (map.dataset.ready !== 'yes') { setTimeout(press, 10); return; }"
+        "for (const key of ['ArrowRight', 'Enter']) map.dispatchEvent(new KeyboardEvent('keydown', {key})); }; press();"
     )
     markup = shown(page, "#matrix", tmp_path, press)
     assert 'class="panel"' in markup  # Enter opened the mutant

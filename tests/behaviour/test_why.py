@@ -246,3 +246,81 @@ def test_a_users_file_is_left_alone(shop: Project, option: str) -> None:
     ran = shop.execute(shop.command(f"--kill-matrix-{option}={shop.report}"))
     assert ran.status == 4
     assert "both name" in ran.screen
+
+
+ARITHMETIC = """\
+    def clamp(value, low, high):
+        if value < low:
+            return low
+        if value > high or high < low:
+            return high
+        return value
+
+
+    def mean(values, start=0):
+        total = start
+        for value in values:
+            total += value
+        return total / len(values) if values else 0
+
+
+    def grade(points, best=100):
+        share = points * 100 // best
+        if share >= 90 and points > 0:
+            return "good"
+        return "fair" if not share < 50 else "poor"
+
+
+    def span(text, sep="-"):
+        first, _, last = text.partition(sep)
+        return int(last or first) - int(first) + 1
+    """
+ITS_TESTS = """\
+    import pytest
+    from code_under_test import clamp, grade, mean, span
+
+
+    @pytest.mark.parametrize(("value", "expected"), [(5, 5), (-1, 0), (11, 10), (0, 0)])
+    def test_clamp(value, expected):
+        assert clamp(value, 0, 10) == expected
+
+
+    def test_mean():
+        assert mean([1, 2, 6]) == 3
+        assert mean([]) == 0
+        mean([4], start=0)
+
+
+    @pytest.mark.parametrize("points", [95, 60, 10])
+    def test_grade(points):
+        assert grade(points) in ("good", "fair", "poor")
+
+
+    def test_span():
+        assert span("3-5") == 3
+        span("7")
+    """
+
+
+@pytest.mark.lengthy
+def test_what_no_test_infects_no_test_kills(project: Project) -> None:
+    """All mutants are asked, those that are killed too: weak mutation must never deny what the matrix shows."""
+    project.write({
+        "code_under_test.py": ARITHMETIC,
+        "test_code.py": ITS_TESTS,
+        "conftest.py": """\
+            from pytest_killmatrix.store.writer import Sidecar
+            def every_mutant(self, run):
+                found = {}
+                for mutant, test in self._query("SELECT mutant, test FROM cells WHERE run = ? ORDER BY 1, 2", (run,)):
+                    found.setdefault(mutant, []).append(test)
+                return found
+            Sidecar.survivors = every_mutant
+            """,
+    })  # fmt: skip
+    ran = project.run("--kill-matrix-static=skip", "--mutate=code_under_test.py")
+    asked = [mutant for mutant in ran.data["mutants"] if mutant["why"] is not None]
+    denied = [mutant for mutant in asked if mutant["why"]["kind"] in ("not_infected", "default")]
+    assert len(asked) > 40
+    assert len(denied) > 5
+    assert [(mutant["key"], mutant["killed_by"]) for mutant in denied if mutant["killed_by"]] == []

@@ -10,7 +10,7 @@ import types
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_killmatrix.activation import marking
@@ -123,7 +123,7 @@ def test_an_exception_of_the_original_stays_what_it_is() -> None:
     watched = watch("a / b", "a * b")
     with pytest.raises(ZeroDivisionError, match="division by zero"):
         watched.call("f", 1, 0)
-    assert watched.seen() == {}
+    assert watched.seen() == {0: (0, 0, 1)}
 
 
 def test_a_constant_is_compared_where_it_makes_a_difference() -> None:
@@ -285,6 +285,7 @@ def expressions(draw: st.DrawFn, depth: int = 3) -> str:
 
 
 @given(expressions(), SMALL, SMALL, SMALL, SMALL, st.data())
+@settings(deadline=None)
 def test_programs_are_what_they_were_and_verdicts_are_true(
     text: str, a: object, b: object, c: object, d: object, data: st.DataObject
 ) -> None:
@@ -332,6 +333,78 @@ def test_programs_are_what_they_were_and_verdicts_are_true(
     for evaluated, infected, unknown in watched.seen().values():
         if evaluated and not infected and not unknown:
             assert outcomes[1] == outcomes[0]  # what is not infected cannot be told apart
+
+
+SWAPS = {
+    " + ": " - ", " - ": " * ", " * ": " + ", " < ": " <= ", " == ": " < ", " and ": " or ", " or ": " and ",
+    " += ": " -= ", "if ": "if not ", " 1": " 2",
+}  # fmt: skip
+
+
+@st.composite
+def functions(draw: st.DrawFn) -> str:
+    """The body of a function of a, b, c() and d(), with conditions and augmented assignments."""
+    lines = ["    x = a"]
+    for _ in range(draw(st.integers(1, 4))):
+        value = draw(expressions(2))
+        condition = f"{draw(expressions(1))} {draw(st.sampled_from(['<', '==']))} {draw(expressions(1))}"
+        if draw(st.booleans()):
+            condition = f"{condition} {draw(st.sampled_from(['and', 'or']))} {draw(expressions(1))} < b"
+        lines.append(
+            draw(
+                st.sampled_from([f"    x = {value}", f"    x += {value}", f"    if {condition}:\n        x = {value}"])
+            )
+        )
+    return "\n".join([*lines, "    return x"])
+
+
+def outcome(function: Any, a: object, b: object, c: object, d: object) -> tuple[str, list[str]]:
+    """What a call comes to, and the calls that it makes."""
+    log: list[str] = []
+
+    def called(name: str, value: object) -> Any:
+        return lambda: (log.append(name), value)[1]
+
+    try:
+        return repr(function(a, b, called("c", c), called("d", d))), log
+    except Exception as error:
+        return f"{type(error).__name__}: {error}", log
+
+
+def compiled(source: str) -> Any:
+    names: dict[str, Any] = {}
+    exec(compile(source, "code.py", "exec", dont_inherit=True), names)
+    return names["f"]
+
+
+@given(functions(), SMALL, SMALL, SMALL, SMALL)
+@settings(max_examples=200, deadline=None)
+def test_many_mutants_at_once(body: str, a: object, b: object, c: object, d: object) -> None:
+    source = f"def f(a, b, c, d):\n{body}\n"
+    mutants, changed = [], []
+    for sign, other in SWAPS.items():
+        start = source.find(sign, len("def f(a, b, c, d):"))
+        while start >= 0:
+            line = source[:start].count("\n") + 1
+            column = start - (source.rfind("\n", 0, start) + 1)
+            mutants.append(Mutant(
+                str(len(mutants)), "code.py", line, column, line, column + len(sign), "f", "o", sign, other, start,
+                start + len(sign), False, False, line, line,
+            ))  # fmt: skip
+            changed.append(source[:start] + other + source[start + len(sign) :])
+            start = source.find(sign, start + 1)
+    prober = Prober(SourceFile("code.py", source.encode()), "code.py")
+    for number, mutant in enumerate(mutants):
+        prober.look_at(number, mutant, probed=True)
+    sites, codes = prober.sites(0)
+    probe, function = Probe(sites), compiled(source)
+    for swap in codes:
+        function.__code__ = marking.install(marshal.loads(swap.plain), probe)
+    plain = outcome(compiled(source), a, b, c, d)
+    assert outcome(function, a, b, c, d) == plain
+    for number, evaluated, infected, unknown, _ in probe.take():
+        if evaluated and not infected and not unknown:
+            assert outcome(compiled(changed[number]), a, b, c, d)[0] == plain[0], mutants[number]
 
 
 def plain(a: int, b: int = 2, *, c: str = "x") -> None: ...
@@ -469,6 +542,7 @@ def test_and_and_or_in_a_condition(text: str, after: str, values: tuple[int, int
 
 
 @given(st.tuples(*(st.sampled_from([0, 1, "", "x", None]) for _ in range(2))), st.booleans())
+@settings(deadline=None)
 def test_what_is_said_of_connectives_is_true(values: tuple[object, object], conjunction: bool) -> None:
     text, after = ("a and b", "a or b") if conjunction else ("a or b", "a and b")
     watched = Watched(f"def f(a, b):\n    if {text}:\n        return 1\n    return 2\n", [(text, after)])
@@ -477,6 +551,20 @@ def test_what_is_said_of_connectives_is_true(values: tuple[object, object], conj
     differs = bool(eval(text, {}, names)) is not bool(eval(after, {}, names))
     _, infected, unknown = watched.seen()[0]
     assert unknown or bool(infected) is differs
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_several_sites_in_one_place(turned: bool) -> None:
+    body = "    if a < b and b > 0:\n        b += a * 2\n    return g(a, b - 1)\n"
+    source = f"def g(a, b=1):\n    return a\n\n\ndef f(a, b):\n{body}"
+    changes = [
+        ("a < b and b > 0", "a < b or b > 0"), ("a < b", "a <= b"), ("b > 0", "b >= 0"), ("b += a * 2", "b -= a * 2"),
+        ("a * 2", "a + 2"), ("g(a, b - 1)", "g(a)"), ("b - 1", "b + 1"),
+    ]  # fmt: skip
+    watched = Watched(source, changes[::-1] if turned else changes)
+    assert watched.call("f", 1, 2) == 1
+    seen = [counts for _, counts in sorted(watched.seen().items(), reverse=turned)]
+    assert [infected for _, infected, _ in seen] == [0, 0, 0, 1, 1, 1, 1]
 
 
 def test_a_probed_tree_has_no_new_names() -> None:

@@ -38,6 +38,7 @@ def analysed(kills: list[int], asserted: list[int] | None = None, survived: int 
 
 
 @given(MATRICES, st.data())
+@settings(deadline=None)
 def test_a_cover_is_smallest_by_count_and_by_time(kills: list[int], data: st.DataObject) -> None:
     prices = data.draw(st.lists(st.integers(0, 9), min_size=len(kills), max_size=len(kills)))
     for costs in (None, [float(price) for price in prices]):
@@ -49,7 +50,7 @@ def test_a_cover_is_smallest_by_count_and_by_time(kills: list[int], data: st.Dat
 
 
 @given(MATRICES)
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_a_search_that_is_cut_short_says_its_bound(kills: list[int]) -> None:
     found = smallest_cover(kills, steps=0)
     least = cheapest(kills, [1.0] * len(kills))
@@ -68,6 +69,7 @@ def test_a_hard_matrix_is_cut_short_and_says_so() -> None:
 
 
 @given(st.lists(st.integers(0, 2**8 - 1), max_size=12))
+@settings(deadline=None)
 def test_minimal_sets(masks: list[int]) -> None:
     expected = {
         one for one in masks if one and not any(other and other != one and other & ~one == 0 for other in masks)
@@ -76,11 +78,13 @@ def test_minimal_sets(masks: list[int]) -> None:
 
 
 @given(st.integers(0, 2**70))
+@settings(deadline=None)
 def test_members(mask: int) -> None:
     assert sum(1 << member for member in members(mask)) == mask
 
 
 @given(MATRICES)
+@settings(deadline=None)
 def test_unique_kills_and_subsumption(kills: list[int]) -> None:
     unique = unique_kills(kills)
     subsumed = subsumed_tests(kills, killers_of(kills))
@@ -96,6 +100,7 @@ def test_unique_kills_and_subsumption(kills: list[int]) -> None:
 
 
 @given(MATRICES)
+@settings(deadline=None)
 def test_whatever_kills_one_of_each_dominator_kills_all(kills: list[int]) -> None:
     found = analysed(kills)
     everything, killers = union(kills), killers_of(kills)

@@ -73,6 +73,8 @@ class Heat {
     new ResizeObserver(() => this.resize()).observe(this.canvas);
     onThemeChange = () => { if (this.canvas.isConnected) { this.paint(); this.draw(); } };
     this.arrange("clustered");
+    this.resize();
+    this.canvas.dataset.ready = "yes";
   }
 
   arrange(name) {
