@@ -6,9 +6,9 @@ import argparse
 
 from pytest_killmatrix.commands.common import add_output, add_sidecar, output, print_json, reading
 from pytest_killmatrix.reading.delta import delta_of
-from pytest_killmatrix.report.deltas import delta_lines
+from pytest_killmatrix.report.delta import render as render_delta
 from pytest_killmatrix.report.json import run_object, score_object
-from pytest_killmatrix.report.terminal import render
+from pytest_killmatrix.report.terminal import render, style_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,5 +29,8 @@ def run(arguments: argparse.Namespace) -> int:
         verbosity = 1 if arguments.verbose else -1 if arguments.quiet else 0
         screen.write(render(reader, width=screen.width, verbosity=verbosity, ascii=screen.ascii))
         if delta is not None:
-            screen.write(delta_lines(delta, screen.width, verbosity, ascii=screen.ascii))
+            screen.line()
+            screen.line(f"delta since {delta['baseline']}", bold=True)
+            mutants = {row.mutant.key: row.mutant for row in reader.mutants(cells=False, reach=False)}
+            screen.write(render_delta(delta, mutants, style_of(screen.width, verbosity, screen.ascii), verbosity < 0))
     return 0

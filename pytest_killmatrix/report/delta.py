@@ -25,6 +25,25 @@ _SCOPES: Final = {
 }
 
 
+def headline(delta: Mapping[str, Any]) -> str:
+    """The delta in one line."""
+    return (
+        f"{delta['verdict']}: {count(delta['gained_by_assertion'], 'mutant')} gained by assertion, of a headroom of "
+        f"{number(delta['headroom'])}; {number(len(delta['lost']))} lost"
+    )
+
+
+def scores(delta: Mapping[str, Any]) -> str:
+    """Both suites over the one set that they share."""
+    parts = []
+    for name, words in (("score_old", "old"), ("score_new", "new"), ("score_ref", "old tests on old source")):
+        score = delta.get(name)
+        if score is not None:
+            fraction = f"{number(score['numerator'])} of {number(score['denominator'])}"
+            parts.append(f"{words} {percent(score['numerator'], score['denominator'])} ({fraction})")
+    return ", ".join(parts)
+
+
 def render(delta: Mapping[str, Any], mutants: Mapping[str, Mutant], style: Style, quiet: bool) -> Iterator[Line]:
     """The screen: what was gained first, what it came out of, what was lost, who did it."""
     yield from _headline(delta, style)
@@ -71,7 +90,7 @@ def _context(delta: Mapping[str, Any], style: Style) -> Iterator[Line]:
         ("unconfirmed", len(delta["unconfirmed"]), ["running again said otherwise"]),
         ("undecided", len(delta["undecided"]), []),
     ]
-    before = [f"{kind} {number(times)}" for kind, times in delta["kept_by"].items() if times]
+    before = [f"{kind} {number(times)}" for kind, times in delta.get("kept_by", {}).items() if times]
     yield _row("detected before", delta["kept"] + len(delta["lost"]), before, style), {}
     yield _row("still undetected", delta["still_alive"], [], style), {}
     for name, amount, words in rows:
@@ -87,7 +106,7 @@ def _context(delta: Mapping[str, Any], style: Style) -> Iterator[Line]:
             f"of one set of {number(old['denominator'])}",
         ]
         yield style.fit(f"{'asserted':{LABEL}}{'':6}   {style.separator.join(scores)}"), {}
-    if (ref := delta["score_ref"]) is not None:
+    if (ref := delta.get("score_ref")) is not None:
         share = f"{percent(ref['numerator'], ref['denominator'])}  {ref['numerator']} of {ref['denominator']}"
         yield style.fit(f"{'at the baseline':{LABEL}}{'':6}   {share}, its tests on its own source"), {}
     if not delta.get("confirmed", True):

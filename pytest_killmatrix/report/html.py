@@ -13,7 +13,7 @@ from typing import Any, Final
 from pytest_killmatrix import __version__
 from pytest_killmatrix.model import Cause, Status
 from pytest_killmatrix.reading.delta import delta_of
-from pytest_killmatrix.report.deltas import headline, scores
+from pytest_killmatrix.report.delta import headline, scores
 from pytest_killmatrix.report.errors import BEGINNINGS
 from pytest_killmatrix.report.json import run_object, score_object
 from pytest_killmatrix.report.packed import packed_cells

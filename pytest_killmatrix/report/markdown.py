@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 from pytest_killmatrix.analysis.score import DETECTED, UNDETECTED, UNJUDGED, Ratio
 from pytest_killmatrix.model import Cause, Status
 from pytest_killmatrix.reading.delta import delta_of
-from pytest_killmatrix.report.deltas import headline, scores
+from pytest_killmatrix.report.delta import markdown as delta_block
 from pytest_killmatrix.report.summary import Listed, Summary, summarize
 from pytest_killmatrix.report.text import count, duration, number, one_line_diff, percent, plain
 from pytest_killmatrix.report.why import TITLES, reason
@@ -33,7 +33,8 @@ def markdown_chunks(reader: Reader) -> Iterator[str]:
     yield from _scores(summary)
     delta = delta_of(reader)
     if delta is not None:
-        yield from _delta(delta)
+        yield delta_block(delta, {row.mutant.key: row.mutant for row in reader.mutants(cells=False, reach=False)})
+        yield "\n"
     yield from _survivors(summary, reader.causes())
     yield from _uncovered(summary)
     yield from _excluded(summary)
@@ -74,24 +75,6 @@ def _scores(summary: Summary) -> Iterator[str]:
 def _ratio(name: str, ratio: Ratio, words: str) -> str:
     fraction = f"{number(ratio.numerator)} of {number(ratio.denominator)}"
     return f"| {name} | {percent(ratio.numerator, ratio.denominator)} | {fraction} | {words} |\n"
-
-
-def _delta(delta: dict[str, Any]) -> Iterator[str]:
-    yield f"## Delta against {code(str(delta['baseline']))}\n\n**{text(headline(delta))}**\n\n"
-    yield f"Over one set of mutants: {text(scores(delta))}.\n\n"
-    for title, entries, tests in (("gained", delta["gained"], "killed_by"), ("lost", delta["lost"], "was_killed_by")):
-        if entries:
-            yield f"### {title} ({len(entries):,})\n\n| mutant | by | tests |\n|---|---|---|\n"
-            for entry in entries[:_DELTA]:
-                names = ", ".join(code(name) for name in entry[tests][:3])
-                yield f"| {code(entry['mutant'])} | {text(entry['by'])} | {names} |\n"
-            yield _more(len(entries), _DELTA)
-    if delta["by_test"]:
-        yield "### By test\n\n| test | change | gained | by it alone |\n|---|---|---:|---:|\n"
-        for entry in delta["by_test"][:_DELTA]:
-            change = text(str(entry["change"]))
-            yield f"| {code(entry['nodeid'])} | {change} | {entry['gained']} | {entry['unique']} |\n"
-        yield _more(len(delta["by_test"]), _DELTA)
 
 
 def _survivors(summary: Summary, causes: dict[int, Cause]) -> Iterator[str]:

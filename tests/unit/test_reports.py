@@ -19,10 +19,11 @@ from store_samples import Plot, assertion, make_info, make_mutant, realistic
 
 from pytest_killmatrix.model import Cause, CauseKind, Cell, Outcome, Sample, Status
 from pytest_killmatrix.report import github, markdown, packed
-from pytest_killmatrix.report.deltas import delta_lines
+from pytest_killmatrix.report.delta import render as render_delta
 from pytest_killmatrix.report.errors import ReportError
 from pytest_killmatrix.report.files import FORMATS, write_report
 from pytest_killmatrix.report.source_diff import diff_lines
+from pytest_killmatrix.report.terminal import style_of
 from pytest_killmatrix.store.reader import Reader
 from pytest_killmatrix.store.writer import Sidecar
 
@@ -331,8 +332,9 @@ def test_every_report_shows_a_delta(tmp_path: Path) -> None:
     path = with_delta(small(tmp_path / "a.sqlite"))
     with Reader(path) as reader:
         text = made("markdown", reader)
-        assert "## Delta against `v1`" in text
-        assert "gained: 1 mutant gained by assertion, of a headroom of 9; 1 lost" in text
+        assert "### Mutants: what the tests gained since `v1`" in text
+        assert "**1 mutant gained by assertion**, of 9 that the old suite misses." in text
+        assert "**1 mutant lost**" in text
         facts = json.loads(unpacked(made("html", reader), "data"))
         assert facts["delta"] == DELTA
         assert facts["delta_words"][0].startswith("gained: 1 mutant")
@@ -340,8 +342,8 @@ def test_every_report_shows_a_delta(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("verbosity", [-1, 0, 1])
 def test_the_delta_on_a_terminal(verbosity: int) -> None:
-    lines = [line for line, _ in delta_lines(DELTA, 80, verbosity)]
-    assert lines[1].startswith("delta against v1: gained: 1 mutant")
+    lines = [line for line, _ in render_delta(DELTA, {}, style_of(80, verbosity, False), verbosity < 0)]
+    assert lines[0].split()[:6] == ["gained", "by", "assertion", "1", "of", "9"]
     assert all(len(line) <= 80 for line in lines)
     assert (verbosity < 0) == (len(lines) == 2)
 
