@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -56,12 +55,3 @@ def read(path: Path) -> dict[str, Declared]:
             raise EquivalentsError(f"{at}: {declared.key} is declared twice")
         found[declared.key] = declared
     return found
-
-
-def contradicted(declared: Mapping[str, Declared], killed: Collection[str]) -> list[str]:
-    """A line for each declared mutant that a test notices."""
-    return [
-        f"--mutation-equivalents: {key} is declared equivalent, and a test notices it; take it out of the file"
-        for key in declared
-        if key in killed
-    ]

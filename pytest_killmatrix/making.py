@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import itertools
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_killmatrix import environment, equivalents
-from pytest_killmatrix.analysis.score import DETECTED, UNDETECTED
+from pytest_killmatrix import environment
+from pytest_killmatrix.baseline.comparison import Comparison, RunAgain, stopping
 from pytest_killmatrix.baseline.old import Answer, Looped, Made
 from pytest_killmatrix.baseline.scope import Said
 from pytest_killmatrix.child.scratch import holder_of
 from pytest_killmatrix.clean.runs import CleanRuns
+from pytest_killmatrix.conclusion import conclude
 from pytest_killmatrix.controls import NOT_EXERCISED, OK, Controls
+from pytest_killmatrix.declared import apply as apply_declared
 from pytest_killmatrix.executor.base import Executor
 from pytest_killmatrix.explaining import Explainer, Suspects, keep_texts
 from pytest_killmatrix.gathering import gather
@@ -26,13 +27,11 @@ from pytest_killmatrix.jobs import Done, Subjects
 from pytest_killmatrix.matrix import Matrix
 from pytest_killmatrix.model import Build, Mutant, Route, RunInfo, Status
 from pytest_killmatrix.options import SUBPROCESS
-from pytest_killmatrix.oracle.reporting import Audited, outcome_of
 from pytest_killmatrix.oracle.subjects import mutant_of, place
 from pytest_killmatrix.oracle.subjects import plan as plan_variant
 from pytest_killmatrix.plan import Planned, narrowed, plan_mutant, plan_static
 from pytest_killmatrix.prepared import Prepared, Stop, Written
 from pytest_killmatrix.report.narrator import Narrator
-from pytest_killmatrix.report.thresholds import passed_for_lack, unmet, unmet_gains
 from pytest_killmatrix.source import encoding_of
 from pytest_killmatrix.static import StaticWays
 from pytest_killmatrix.store.audits import add_audit
@@ -42,13 +41,9 @@ from pytest_killmatrix.store.writer import Sidecar
 from pytest_killmatrix.surroundings import Surroundings
 
 if TYPE_CHECKING:
-    from pytest_killmatrix.baseline.comparison import Comparison, RunAgain
     from pytest_killmatrix.baseline.old import Lead
 
-_FAILED: Final = 1
-_OUR_FAULT: Final = 3
 _USAGE: Final = 4
-_NOTHING: Final = 5
 _FLUSH_EVERY: Final = 1.0
 _PATIENCE: Final = 30.0  # times what the new suite took clean, for the old one
 
@@ -78,7 +73,7 @@ class Maker:
         self._flushed = 0.0
         self._filling_since = 0.0
         self.matrix: Matrix | None = None
-        self.declared: set[str] = set()
+        self.declared: frozenset[str] = frozenset()
         self.contradictions: list[str] = []
         self.not_twice: frozenset[str] = frozenset()
         self.refusals: Counter[str] = Counter()
@@ -104,10 +99,9 @@ class Maker:
         prepared = self.prepared
         if prepared.basis is None:
             return None
-        from pytest_killmatrix.baseline.comparison import Comparison
         from pytest_killmatrix.baseline.suite import OldSuite
 
-        with _stopping():
+        with stopping():
             suite = OldSuite(prepared.basis, prepared.config, prepared.sys_path, self.narrator.tick)
         return Comparison(prepared.basis, suite, prepared.known, self.settings.scope)
 
@@ -150,20 +144,20 @@ class Maker:
             self._note_changes(files)
         finally:
             self._account(sidecar, run)  # of an interrupted run too
-        return self._conclude(sidecar, run)
+        return conclude(self.settings, sidecar, run, self.info, self.contradictions)
 
     # -- the old suite, where there is a baseline ---------------------------------------------------------------------
 
     def _begin_comparison(self, comparison: Comparison) -> None:
         """Lay the old suite out; its tests are collected while the mutants are made."""
         self.narrator.say("laying out the old suite")
-        with _stopping():
+        with stopping():
             comparison.start()
 
     def _narrow_to_tests(self, comparison: Comparison) -> None:
         """Learn what became of the tests; keep only what added or changed ones reach, if that is the scope."""
         self.narrator.say("collecting the old suite")
-        with _stopping():
+        with stopping():
             comparison.collect()
             paths = {name: str(path) for name, path in self.prepared.targets.files.items()}
             self._keep(comparison.reached_by_contributors(self.mutants, self.tests, self.reach, paths))
@@ -180,7 +174,7 @@ class Maker:
         sidecar.flush()
         wall = sum(test.seconds for test in self.tests) + self.prepared.collected_in
         unsteady = {index for index, test in enumerate(self.tests) if test.needs_predecessors}
-        with _stopping():
+        with stopping():
             keys = (mutant.key for mutant in self.mutants[: self.generated] if mutant.verdict is None)
             comparison.run(keys, unsteady, 60 + _PATIENCE * wall)
             sidecar.add_tests(run, comparison.tests(self.tests))
@@ -238,7 +232,7 @@ class Maker:
         self.info.notes.extend(found.notes)
         self.cpu["generate"] += environment.own_cpu() - before
         if self.comparison is not None:
-            with _stopping():
+            with stopping():
                 targets = self.prepared.targets
                 files = {name: targets.files[name] for name in targets.mutated}
                 self._keep(self.comparison.in_changed_lines(self.mutants, files))
@@ -456,28 +450,9 @@ class Maker:
         """Mutants that a person declared equivalent leave the survivors; one that a test notices is an error."""
         if self.settings.equivalents is None:
             return
-        try:
-            declared = equivalents.read(self.settings.equivalents)
-        except equivalents.EquivalentsError as error:
-            raise Stop(f"--mutation-equivalents: {error}", _USAGE) from error
-        statuses = sidecar.finished_mutants(run)
-        noticed = set()
-        for index, mutant in enumerate(self.mutants[: self.generated]):
-            status = statuses.get(index)
-            if mutant.key not in declared or status is None:
-                continue
-            if status in DETECTED:
-                noticed.add(mutant.key)
-            elif status in UNDETECTED:
-                sidecar.set_status(run, index, Status.EQUIVALENT, declared[mutant.key].described)
-                self.declared.add(mutant.key)
-        self.contradictions = equivalents.contradicted(declared, noticed)
-        unknown = declared.keys() - {mutant.key for mutant in self.mutants[: self.generated]}
-        if unknown:
-            self.info.notes.append(
-                f"{len(unknown)} mutant(s) declared equivalent are not in this run: {', '.join(sorted(unknown)[:3])}"
-            )
-        sidecar.flush()
+        found = apply_declared(self.settings.equivalents, self.mutants[: self.generated], sidecar, run)
+        self.declared, self.contradictions = found.declared, found.contradictions
+        self.info.notes.extend(found.notes)
 
     def _tick(self, sidecar: Sidecar) -> Callable[[], None]:
         def tick() -> None:
@@ -542,41 +517,6 @@ class Maker:
         self.info.seconds = time.monotonic() - self._started
         self.info.cpu = {**self.cpu, "total": sum(self.cpu.values())}
         sidecar.update_run(run, self.info)
-
-    def _conclude(self, sidecar: Sidecar, run: int) -> int:
-        with Reader(self.settings.sidecar, run) as reader:
-            judged = reader.score()
-            audited = outcome_of(reader)
-        failures = unmet(self.settings, judged) if self.settings.generate else []
-        if self.info.delta is not None:
-            failures += unmet_gains(self.settings, self.info.delta)
-            if (word := passed_for_lack(self.settings, self.info.delta)) is not None:
-                self.info.notes.append(word)
-        self.info.notes.extend(self.contradictions)
-        sidecar.finish_run(run, self.info)
-        broken = audited is Audited.INSTRUMENT
-        if broken or self.info.noop_kills or any(state.startswith("failed") for state in self.info.routes.values()):
-            return _OUR_FAULT
-        if self.contradictions:
-            return _USAGE
-        if failures or audited is Audited.DEFECTS:
-            return _FAILED
-        return 0 if judged.detection.denominator or audited is Audited.CLEAN else _NOTHING
-
-
-@contextlib.contextmanager
-def _stopping() -> Iterator[None]:
-    """What is wrong with the baseline ends the run; what was stored is kept."""
-    from pytest_killmatrix.baseline.comparison import NothingInScope
-    from pytest_killmatrix.baseline.repository import RefError
-    from pytest_killmatrix.baseline.suite import OldSuiteFailed
-
-    try:
-        yield
-    except NothingInScope as error:
-        raise Stop(f"no kill matrix: {error}", _NOTHING) from error
-    except (OldSuiteFailed, RefError, OSError) as error:
-        raise Stop(f"no delta: {error}", _USAGE) from error
 
 
 def _write(sidecar: Sidecar, run: int, done: Done) -> None:

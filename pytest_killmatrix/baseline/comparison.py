@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,16 +16,20 @@ from pytest_killmatrix.analysis.status import status_of
 from pytest_killmatrix.baseline import changes as changing
 from pytest_killmatrix.baseline.changes import Changes, Known
 from pytest_killmatrix.baseline.old import Collected, Go
+from pytest_killmatrix.baseline.repository import RefError
 from pytest_killmatrix.baseline.scope import AUTO, CHANGED, COVERED, Said, changed_lines, differs, in_scope
-from pytest_killmatrix.baseline.suite import Basis, OldSuite
+from pytest_killmatrix.baseline.suite import Basis, OldSuite, OldSuiteFailed
 from pytest_killmatrix.clean.observer import file_context, test_context
 from pytest_killmatrix.model import Cell, Clean, Excluded, Isolation, Mutant, Outcome, Status, Test
+from pytest_killmatrix.prepared import Stop
 from pytest_killmatrix.reach import ReachMap
 from pytest_killmatrix.store.reader import Reader
 from pytest_killmatrix.store.writer import Sidecar
 
 OLD: Final = "old"
 NEW: Final = "new"
+_USAGE: Final = 4
+_NOTHING: Final = 5
 _UNKNOWN: Final = frozenset({Status.RUN_ERROR, Status.PENDING})
 
 
@@ -34,6 +39,17 @@ RunAgain = Callable[[Mapping[int, Sequence[int]]], Mapping[tuple[int, int], Said
 
 class NothingInScope(Exception):
     """No mutant is left; the message is one line and says what to do."""
+
+
+@contextlib.contextmanager
+def stopping() -> Iterator[None]:
+    """What is wrong with the baseline ends the run; what was stored is kept."""
+    try:
+        yield
+    except NothingInScope as error:
+        raise Stop(f"no kill matrix: {error}", _NOTHING) from error
+    except (OldSuiteFailed, RefError, OSError) as error:
+        raise Stop(f"no delta: {error}", _USAGE) from error
 
 
 @dataclass(slots=True)
