@@ -33,6 +33,9 @@ class Repository:
             done = _git(root, ["rev-parse", "--show-toplevel", "--show-prefix"])
         except OSError as error:
             raise RefError("git cannot be run: install it, or leave --mutation-baseline out") from error
+        if done.returncode and b"not a git repository" not in done.stderr:
+            said = os.fsdecode(done.stderr).strip().split("\n", 1)[0] or f"exit status {done.returncode}"
+            raise RefError(f"git cannot look into {root}: {said}")
         if done.returncode:
             raise RefError(
                 f"{root} is in no git repository, so there is nothing to compare with; leave --mutation-baseline out"
@@ -89,5 +92,5 @@ def _git(
 ) -> subprocess.CompletedProcess[bytes]:
     # what git's own hooks set would make it look at another repository
     plain = {name: value for name, value in os.environ.items() if name not in _NOT_PASSED_ON}
-    environ = {**plain, "GIT_OPTIONAL_LOCKS": "0", **environ}
+    environ = {**plain, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", **environ}
     return subprocess.run(["git", *words], cwd=folder, env=environ, capture_output=True, check=False, timeout=600)

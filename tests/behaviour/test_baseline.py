@@ -312,6 +312,14 @@ def test_outside_git(new_project: Callable[[], Project]) -> None:
     ran.lines.fnmatch_lines(["*is in no git repository, so there is nothing to compare with*"])
 
 
+def test_a_repository_that_git_will_not_touch(repository: Repository) -> None:
+    repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST})
+    (repository.top / ".git" / "config").write_text("[core", encoding="utf-8")
+    ran = repository.project.run("--mutation-baseline=HEAD")
+    assert ran.status == 4
+    ran.lines.fnmatch_lines(["*git cannot look into *: *bad config*"])
+
+
 def test_a_shallow_clone_says_what_to_fetch(repository: Repository, new_project: Callable[[], Project]) -> None:
     repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST}).git("branch", "before")
     repository.commit({"test_shop.py": OLD_TEST + NEW_TEST})
