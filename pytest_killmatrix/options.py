@@ -216,7 +216,8 @@ OPTIONS: Final = (
 
 
 #: options that ask for a run, where they are typed
-_ASKING: Final = tuple(option.dest for option in OPTIONS if option.flag in ("--kill-matrix", "--mutation-variants"))
+_ASK: Final = frozenset({"--kill-matrix", "--mutation-baseline", "--mutation-variants"})
+_ASKING: Final = tuple(option.dest for option in OPTIONS if option.flag in _ASK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +347,7 @@ def refuse_alone(config: pytest.Config) -> None:
 
     In ``addopts`` they may stand without it: there they are what the project wants once somebody asks.
     """
-    flags = {option.flag for option in OPTIONS[2:]}
+    flags = {option.flag for option in OPTIONS} - _ASK
     typed = next((word for word in map(str, config.invocation_params.args) if word.split("=", 1)[0] in flags), None)
     if typed is not None:
         raise pytest.UsageError(
@@ -399,7 +400,7 @@ def read(config: pytest.Config) -> Settings:
         stryker=place("--kill-matrix-stryker"),
         github=bool(values["--kill-matrix-github"]),
         variants=place("--mutation-variants"),
-        generate=bool(values["--kill-matrix"] or config.getoption("killmatrix_mutate") or not variants),
+        generate=bool(values["--kill-matrix"] or baseline or config.getoption("killmatrix_mutate") or not variants),
     )
 
 
