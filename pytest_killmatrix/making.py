@@ -191,7 +191,7 @@ class Maker:
                 self.contradictions.append(f"--mutation-equivalents: a test of the old suite notices {one.key}")
         self.info.notes.extend(comparison.notes)
         self.info.noop_kills += [f"{name} (of the old suite)" for name in comparison.faults]
-        self.cpu["baseline"] = comparison.cpu
+        self.cpu["baseline"] = comparison.cpu or comparison.suite.cpu  # where it only collected
 
     def _run_again(self, sidecar: Sidecar) -> RunAgain:
         def again(cells: Mapping[int, Sequence[int]]) -> dict[tuple[int, int], Said]:
