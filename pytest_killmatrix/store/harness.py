@@ -111,7 +111,10 @@ _MUTANT_DETAILS: Final = ("role_why", "killed_by", "unconfirmed", "comparison", 
 
 
 def store_harness_run(path: Path, run: HarnessRun) -> int:
-    """Write a run, in place of an earlier state of the same one; its number. ``StoreError`` says why not."""
+    """Write a run, in place of an earlier state of the same one; its number. ``StoreError`` says why not.
+
+    Where the same trials were scored already, a run without a score changes nothing.
+    """
     try:
         connection, _ = open_for_writing(path)
         try:
@@ -141,8 +144,17 @@ def best_variant(path: Path | str, harness: str) -> str | None:
         return best({row[0]: row[1] / row[2] for row in rows})
 
 
+def _same_trials(connection: sqlite3.Connection, number: int, run: HarnessRun) -> bool:
+    rows = connection.execute(
+        "SELECT variant, task, trial, outcome, attempts FROM harness_trials WHERE run = ?", (number,)
+    )
+    return set(rows) == {(one.variant, one.task, one.trial, one.outcome, one.attempts) for one in run.trials}
+
+
 def _write(connection: sqlite3.Connection, run: HarnessRun) -> int:
-    known = connection.execute("SELECT run FROM harness_runs WHERE id = ?", (run.id,)).fetchone()
+    known = connection.execute("SELECT run, scored FROM harness_runs WHERE id = ?", (run.id,)).fetchone()
+    if known is not None and known[1] and not run.scored and _same_trials(connection, known[0], run):
+        return int(known[0])
     if known is not None:
         for table in ("harness_trials", "harness_mutants", "harness_runs"):
             connection.execute(f"DELETE FROM {table} WHERE run = ?", (known[0],))

@@ -170,9 +170,11 @@ def test_a_component_that_no_trace_used_is_not_run(example: tuple[Harness, Run])
 
 
 def test_the_second_run_has_nothing_to_do(example: tuple[Harness, Run]) -> None:
+    before = example[0].stored()
     ran = example[0].killmatrix("run", "plan.yaml")
     assert ran.status == 0
     assert "every trial is there already" in ran.screen
+    assert example[0].stored() == before  # the score too
 
 
 @pytest.mark.lengthy
