@@ -24,17 +24,18 @@ pytestmark = [pytest.mark.lengthy, pytest.mark.skipif(not BROWSER, reason="no ch
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = Project(tmp_path_factory.mktemp("page"))
     project.write({
-        "code.py": 'def f(a, b):\n    if a < b:  # 😀\n        return a + b\n    return "</script><b>"\n',
+        "subject.py": 'def f(a, b):\n    if a < b:  # 😀\n        return a + b\n    return "</script><b>"\n',
         "test_code.py": """\
-            import code
+            import subject
             def test_f():
-                assert code.f(1, 2) == 3
+                assert subject.f(1, 2) == 3
             def test_idle():
-                code.f(2, 1)
+                subject.f(2, 1)
             """,
     })  # fmt: skip
     project.cases([
-        Case("tie", "a < b", "a <= b"), Case("sum", "a + b", "a - b"), Case("text", '"</script><b>"', '"<i>"'),
+        Case("tie", "a < b", "a <= b", "subject.py"), Case("sum", "a + b", "a - b", "subject.py"),
+        Case("text", '"</script><b>"', '"<i>"', "subject.py"),
     ])  # fmt: skip
     project.run()
     path = project.outside / "page.html"
@@ -67,7 +68,7 @@ def words(markup: str) -> str:
 def test_overview(page: Path, tmp_path: Path) -> None:
     text = words(shown(page, "", tmp_path))
     assert "assertion score 33.3 % 1 of 3: killed / (killed + survived)" in text
-    assert "code.py 3" in text
+    assert "subject.py 3" in text
     assert "1 test reaches it, none has a == b" in text or "2 tests reach it, none has a == b" in text
     assert "Operators" in text
 

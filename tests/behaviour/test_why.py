@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -144,16 +145,16 @@ def test_why(ran: Run) -> None:
 @pytest.mark.lengthy
 def test_nothing_is_probed_where_nothing_is_forked(project: Project) -> None:
     project.write({
-        "code.py": "def f(a):\n    if a < 0:\n        raise ValueError('no ' * 2)\n    return a\n",
+        "subject.py": "def f(a):\n    if a < 0:\n        raise ValueError('no ' * 2)\n    return a\n",
         "test_code.py": """\
-            import pytest, code
+            import pytest, subject
             def test_f():
-                assert code.f(1) == 1
+                assert subject.f(1) == 1
                 with pytest.raises(ValueError):
-                    code.f(-1)
+                    subject.f(-1)
             """,
     })  # fmt: skip
-    project.cases([Case("tie", "a < 0", "a <= 0"), Case("message", "* 2", "* 3")])
+    project.cases([Case("tie", "a < 0", "a <= 0", "subject.py"), Case("message", "* 2", "* 3", "subject.py")])
     ran = project.run("--kill-matrix-executor=subprocess")
     assert ran.mutant("tie")["why"] is None
     assert ran.mutant("message")["why"]["kind"] == "message"
@@ -171,19 +172,19 @@ def test_no_cell_changes(shop: Project, ran: Run) -> None:
 
 def test_tests_that_disturb_probes_harm_nothing(project: Project) -> None:
     project.write({
-        "code.py": "def f(a, b):\n    return a < b\n",
+        "subject.py": "def f(a, b):\n    return a < b\n",
         "test_code.py": """\
-            import os, sys, code
+            import os, sys, subject
             def test_recursion():
-                assert code.f(1, 2)
+                assert subject.f(1, 2)
             def test_looks_at_code():
-                assert "str" not in str([type(one) for one in code.f.__code__.co_consts if one])
-                assert code.f(1, 2)
+                assert "str" not in str([type(one) for one in subject.f.__code__.co_consts if one])
+                assert subject.f(1, 2)
             def test_leaves():
-                code.f(1, 2)
+                subject.f(1, 2)
             """,
     })  # fmt: skip
-    ran = project.cases([Case("tie", "a < b", "a <= b")]).run()
+    ran = project.cases([Case("tie", "a < b", "a <= b", "subject.py")]).run()
     assert ran.mutant("tie")["status"] in ("survived", "pending")
 
 
@@ -227,7 +228,18 @@ def test_reports_of_a_run(shop: Project) -> None:
     assert ran.status == 0, ran.screen
     for name, path in places.items():
         assert str(path) in ran.screen
-        done = shop.execute(["killmatrix", "export", "--format", name, "-o", str(shop.outside / "other")])
+        done = shop.execute(
+            [
+                sys.executable,
+                "-m",
+                "pytest_killmatrix.cli",
+                "export",
+                "--format",
+                name,
+                "-o",
+                str(shop.outside / "other"),
+            ]
+        )
         assert done.status == 0, done.screen
         assert (shop.outside / "other").read_text() == path.read_text()
         (shop.outside / "other").unlink()
