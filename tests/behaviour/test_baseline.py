@@ -505,3 +505,23 @@ def test_the_ratio_and_the_delta(repository: Repository) -> None:
     assert now == {"slash": "assertion", "text": "crash"}
     assert set(now) == {name for name, tests in truth.items() if "test_report" in tests} - before
     assert delta(ran)["gained_by_assertion"] == 1
+
+
+STATIC = """\
+    RATE = 7
+    LIMITS = {"a": 3}
+    def price(count):
+        return count * RATE
+    """
+
+
+@pytest.mark.parametrize("executor", ["fork", "subprocess"])
+def test_code_that_runs_at_import_meets_the_old_tests_too(repository: Repository, executor: str) -> None:
+    """For such a mutant the old suite is collected again, in a child, where nobody is to be asked anything."""
+    repository.project.cases([Case("rate", "RATE = 7", "RATE = 8", "shop.py"), Case("a", '"a": 3', '"a": 4', "shop.py")])
+    repository.commit({"shop.py": STATIC, "test_shop.py": "from shop import *\ndef test(): assert price(1) < 8\n"})
+    now = "from shop import *\ndef test(): assert price(1) == 7\ndef test_a(): assert LIMITS['a'] == 3\n"
+    repository.write({"test_shop.py": now})
+    facts = delta(repository.run("--mutation-scope=all", f"--kill-matrix-executor={executor}"))
+    assert (facts["kept"], facts["kept_by"]["assertion"]) == (1, 1)
+    assert [gain["killed_by"] for gain in facts["gained"]] == [["test_shop.py::test_a"]]
