@@ -50,7 +50,7 @@ class Looks:
 def current(root: Path, looks: Looks) -> Project:
     """The project in the user's tree: what git tracks or would, or all files where it knows none."""
     known = known_to_git(root)
-    files = frozenset(_files(root)) if known is None else frozenset(path for path in known if (root / path).is_file())
+    files = frozenset(_files(root)) if known is None else frozenset(path for path in known if _is_file(root / path))
     return looks.at(root, files)
 
 
@@ -71,7 +71,10 @@ def lay_out(
         _remove(root / path, root)
     for path in sorted(old_side.files):
         target = root / path
+        _make_way(target, root)
         target.parent.mkdir(parents=True, exist_ok=True)
+        if target.is_dir() and not target.is_symlink():
+            shutil.rmtree(target)  # of today, and nothing of it belongs to the tests
         _remove(target, root)
         shutil.move(there / path, target)
     now = (here.files - side.files) | old_side.files
@@ -114,8 +117,21 @@ class Reader:
 def _files(root: Path) -> Iterator[str]:
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name not in (".git", "__pycache__")]
-        for name in names:
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        for name in (*names, *links):
             yield Path(folder, name).relative_to(root).as_posix()
+
+
+def _is_file(path: Path) -> bool:
+    """A link to a folder is one too: where it leads can change."""
+    return path.is_file() or path.is_symlink()
+
+
+def _make_way(path: Path, root: Path) -> None:
+    """Take away what stands where a folder above ``path`` has to be: through a link one would write somewhere else."""
+    for folder in reversed(path.parents):
+        if folder != root and folder.is_relative_to(root) and (folder.is_symlink() or folder.is_file()):
+            folder.unlink()
 
 
 def _remove(path: Path, root: Path) -> None:
