@@ -518,10 +518,64 @@ STATIC = """\
 @pytest.mark.parametrize("executor", ["fork", "subprocess"])
 def test_code_that_runs_at_import_meets_the_old_tests_too(repository: Repository, executor: str) -> None:
     """For such a mutant the old suite is collected again, in a child, where nobody is to be asked anything."""
-    repository.project.cases([Case("rate", "RATE = 7", "RATE = 8", "shop.py"), Case("a", '"a": 3', '"a": 4', "shop.py")])
+    repository.project.cases(
+        [Case("rate", "RATE = 7", "RATE = 8", "shop.py"), Case("a", '"a": 3', '"a": 4', "shop.py")]
+    )
     repository.commit({"shop.py": STATIC, "test_shop.py": "from shop import *\ndef test(): assert price(1) < 8\n"})
     now = "from shop import *\ndef test(): assert price(1) == 7\ndef test_a(): assert LIMITS['a'] == 3\n"
     repository.write({"test_shop.py": now})
     facts = delta(repository.run("--mutation-scope=all", f"--kill-matrix-executor={executor}"))
     assert (facts["kept"], facts["kept_by"]["assertion"]) == (1, 1)
     assert [gain["killed_by"] for gain in facts["gained"]] == [["test_shop.py::test_a"]]
+
+
+def test_a_test_that_others_spoil_today_may_have_judged_before(repository: Repository) -> None:
+    """It is what it was and judges nothing now; what it noticed in the old suite is no headroom."""
+    flag = "import os\ndef test_{}(): {}\n"
+    test = "import os, shop\ndef test_vip(): assert 'SPOILED' not in os.environ and shop.price(2, True) == 11\n"
+    repository.commit({"shop.py": SHOP, "test_vip.py": test, "test_a.py": flag.format("a", "pass")})
+    spoil = "os.environ['SPOILED'] = '1'\n"
+    repository.write(
+        {"test_a.py": flag.format("a", spoil), "test_new.py": test.replace("'SPOILED' not in os.environ", "1")}
+    )
+    ran = repository.run("--mutation-scope=all", status=1)
+    facts = delta(ran)
+    assert facts["gained"] == []
+    assert facts["kept_by"]["assertion"] >= 5
+    assert facts["tests"]["excluded"] == []
+
+
+def test_a_link_to_a_folder_is_what_it_was(repository: Repository) -> None:
+    """Where it leads belongs to the tests, and nothing is written through it."""
+    data = "(pathlib.Path(__file__).parent / 'data/x').read_text()"
+    test = f"import pathlib, shop\ndef test(): assert shop.price(1, 0) <= int({data})\n"
+    outside = repository.project.outside / "data"
+    outside.mkdir()
+    (outside / "x").write_text("7")
+    place = repository.project.path / "tests" / "data"
+    ini = "[pytest]\npythonpath = .\n"
+    repository.commit({"shop.py": SHOP, "pytest.ini": ini, "tests/test_it.py": test, "tests/data/x": "9"})
+    (place / "x").unlink()
+    place.rmdir()
+    place.symlink_to(outside)
+    ran = repository.run("--mutation-scope=all")
+    assert (outside / "x").read_text() == "7"
+    assert "8" in {
+        m["replacement"] for m in ran.data["mutants"] if m["key"] in {g["mutant"] for g in delta(ran)["gained"]}
+    }
+    repository.commit({}).write({"more/x": "9"})
+    place.unlink()
+    place.symlink_to("../more")
+    assert delta(repository.run("--mutation-scope=all"))["tests"]["changed"] == ["tests/test_it.py::test"]
+
+
+def test_what_the_user_wants_written_is_of_the_new_suite(repository: Repository) -> None:
+    test = "import shop\ndef test_{0}(tmp_path): (tmp_path / '{0}').write_text('x'); assert shop.price(1, 0) == 7\n"
+    repository.commit({"shop.py": SHOP, "test_a.py": test.format("before")})
+    repository.write({"test_a.py": test.format("now")})
+    out = repository.project.outside
+    files = [f"--junitxml={out}/junit.xml", f"--basetemp={out}/base", f"--cov-report=xml:{out}/cov.xml", "--cov=shop"]
+    repository.run("--mutation-scope=all", *files, env={"COVERAGE_FILE": str(out / ".coverage")})
+    assert "before" not in (out / "junit.xml").read_text()
+    assert [path.name for path in out.glob("base/*0/*")] == ["now"]
+    assert "killmatrix-sandbox" not in (out / "cov.xml").read_text()
