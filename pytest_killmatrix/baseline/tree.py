@@ -50,7 +50,9 @@ class Looks:
 def current(root: Path, looks: Looks) -> Project:
     """The project in the user's tree: what git tracks or would, or all files where it knows none."""
     known = known_to_git(root)
-    files = frozenset(_files(root)) if known is None else frozenset(path for path in known if _is_file(root / path))
+    files = (
+        frozenset(_files(root)) if known is None else frozenset(path for path in known if _is_file(root / path, root))
+    )
     return looks.at(root, files)
 
 
@@ -122,9 +124,14 @@ def _files(root: Path) -> Iterator[str]:
             yield Path(folder, name).relative_to(root).as_posix()
 
 
-def _is_file(path: Path) -> bool:
-    """A link to a folder is one too: where it leads can change."""
-    return path.is_file() or path.is_symlink()
+def _is_file(path: Path, root: Path) -> bool:
+    """A link to a folder is one too, as where it leads can change; what is found through such a link is not."""
+    return (path.is_symlink() or path.is_file()) and not _through_link(path, root)
+
+
+def _through_link(path: Path, root: Path) -> bool:
+    """Whether a folder on the way from ``root`` is a link."""
+    return any(folder.is_symlink() for folder in path.parents if folder != root and folder.is_relative_to(root))
 
 
 def _make_way(path: Path, root: Path) -> None:
@@ -136,7 +143,7 @@ def _make_way(path: Path, root: Path) -> None:
 
 def _remove(path: Path, root: Path) -> None:
     """Take a file away, and the folders that it leaves empty: an empty package is a namespace."""
-    if not os.path.lexists(path):
+    if not os.path.lexists(path) or _through_link(path, root):
         return
     path.unlink()
     for folder in path.parents:
