@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pytest_killmatrix import targets
 from pytest_killmatrix.baseline import testside
 from pytest_killmatrix.baseline.repository import Repository
 from pytest_killmatrix.baseline.testside import Project, TestSide
@@ -35,16 +36,30 @@ class Old:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """What says which files belong to the tests, in any state of the project (``testside.Project``)."""
+    """What says which files belong to the tests, in any state of the project (``testside.Project``).
+
+    ``root`` is where the project is now, ``paths`` is what of it was chosen to be mutated (``targets.paths_of``).
+    """
 
     patterns: Sequence[str]
     mutated: frozenset[str]
     collected: frozenset[str]
     globs: Sequence[str]
+    root: Path
+    paths: Sequence[Path] = ()
 
-    def at(self, root: Path, files: frozenset[str]) -> Project:
-        """The project in the state that lies at ``root``."""
-        return Project(files, Reader(root), self.patterns, self.mutated, self.collected, self.globs)
+    def at(self, place: Path, files: frozenset[str], tests: frozenset[str] = frozenset()) -> Project:
+        """The project in the state that lies at ``place``; ``tests`` belong to the tests today.
+
+        What would have been mutated in that state is no test's either, such as a module that has another name today.
+        """
+        product = self.mutated
+        if place != self.root:
+            then = targets.chosen_at(place, self.root, self.paths, self.patterns, self.collected)
+            names = frozenset(map(_import_name, self.mutated))
+            then |= frozenset(path for path in files if path.endswith(".py") and _import_name(path) in names)
+            product |= then - tests
+        return Project(files, Reader(place), self.patterns, product, self.collected, self.globs)
 
 
 def current(root: Path, looks: Looks) -> Project:
@@ -64,7 +79,7 @@ def lay_out(
     checkout.mkdir()
     repository.check_out(commit, checkout)
     there = checkout / "tree" / repository.prefix
-    project = looks.at(there, frozenset(_files(there)) if there.is_dir() else frozenset())
+    project = looks.at(there, frozenset(_files(there)) if there.is_dir() else frozenset(), side.files)
     old_side = testside.find(project)
     top = folder / repository.top.name
     copy_project(repository.top, top)
@@ -86,7 +101,8 @@ def lay_out(
         if _settings(there / name) != _settings(ini):
             notes.append(f"pytest's settings in {name.as_posix()} have changed; both suites ran with today's")
     shutil.rmtree(checkout, ignore_errors=True)
-    return Old(top, root, looks.at(root, now), testside.find(looks.at(root, now)), side, tuple(notes))
+    project = looks.at(root, now, side.files | old_side.files)
+    return Old(top, root, project, testside.find(project), side, tuple(notes))
 
 
 def whole(repository: Repository, commit: str, looks: Looks, folder: Path) -> Old:
@@ -97,6 +113,11 @@ def whole(repository: Repository, commit: str, looks: Looks, folder: Path) -> Ol
     project = looks.at(root, frozenset(_files(root)) if root.is_dir() else frozenset())
     side = testside.find(project)
     return Old(top, root, project, side, side)
+
+
+def _import_name(path: str) -> str:
+    """The dotted name of a file's module, as far as its path tells."""
+    return path.removesuffix(".py").removesuffix("/__init__").removeprefix("src/").replace("/", ".")
 
 
 class Reader:

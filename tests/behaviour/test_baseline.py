@@ -579,3 +579,31 @@ def test_what_the_user_wants_written_is_of_the_new_suite(repository: Repository)
     assert "before" not in (out / "junit.xml").read_text()
     assert [path.name for path in out.glob("base/*0/*")] == ["now"]
     assert "killmatrix-sandbox" not in (out / "cov.xml").read_text()
+
+
+MOVED: dict[str, tuple[str, str, str]] = {
+    "a module": ("wares.py", "shop.py", "from wares import"),
+    "a package": ("wares/__init__.py", "shop/__init__.py", "from wares import"),
+    "into src": ("shop/__init__.py", "src/shop/__init__.py", "from shop import"),
+}
+
+
+@pytest.mark.parametrize("kind", MOVED)
+@pytest.mark.lengthy
+def test_source_that_was_moved_is_no_helper_of_the_old_tests(repository: Repository, kind: str) -> None:
+    """The old tests must not meet the ref's source: what they noticed would be headroom."""
+    before, now, imports = MOVED[kind]
+    ini = "[pytest]\npythonpath = src .\n"
+    old = OLD_TEST.replace("from shop import", imports)
+    repository.commit(
+        {before: SHOP, "pytest.ini": ini, "tests/test_shop.py": old, "tests/test_own.py": "def test(): 0\n"}
+    )
+    repository.write({before: None, now: SHOP, "tests/test_shop.py": OLD_TEST})
+    ran = repository.run("--mutation-scope=all")
+    facts = delta(ran)
+    assert facts["gained_by_assertion"] == 0, ran.screen
+    if kind == "into src":
+        assert (facts["gained"], facts["tests"]["unchanged"]) == ([], 3)
+        assert facts["kept_by"]["assertion"] > 0
+    else:
+        assert {gain["origin"] for gain in facts["gained"]} == {"restored"}
