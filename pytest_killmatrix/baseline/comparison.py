@@ -298,7 +298,9 @@ class Comparison:
             unknown = set()
             if row.status in _UNKNOWN or any(cell.outcome is Outcome.ERROR for cell in new.values()):
                 unknown |= {NEW, OLD} if both else {NEW}
-            if statuses.get(key) in _UNKNOWN or any(cell.outcome is Outcome.ERROR for cell in old.values()):
+            # a mutant that the other process was told to make, and did not
+            missing = bool(self._ran) and row.status not in NO_CANDIDATE and key not in statuses
+            if missing or statuses.get(key) in _UNKNOWN or any(cell.outcome is Outcome.ERROR for cell in old.values()):
                 unknown.add(OLD)
             reached = frozenset(
                 test
@@ -360,16 +362,20 @@ class Comparison:
         said = again(here)
         for one, _ in doubted.values():
             for test in here[one.index]:
-                if (found := said.get((one.index, test))) is not None:
-                    self._take(one, {test, *(place for place, source in sources.items() if source == test)}, found)
-        for answer in self.suite.again(there) if there else ():
-            one, _ = doubted[answer.mutant]
-            self._take(one, {places[answer.mutant, answer.test]}, Said(answer.outcome, answer.noop))
+                copies = {test, *(place for place, source in sources.items() if source == test)}
+                self._take(one, copies, said.get((one.index, test)))
+        answers = {(answer.mutant, answer.test): answer for answer in (self.suite.again(there) if there else ())}
+        for (key, name), place in places.items():
+            answer = answers.get((key, name))
+            self._take(doubted[key][0], {place}, Said(answer.outcome, answer.noop) if answer is not None else None)
         for one, side in doubted.values():
             if one.refuted is None and side_of(one.meeting()) != side:
                 one.refuted = "run again, each test alone, the suites no longer differ"
 
-    def _take(self, one: Met, places: Collection[int], found: Said) -> None:
+    def _take(self, one: Met, places: Collection[int], found: Said | None) -> None:
+        if found is None or found.outcome is Outcome.ERROR:
+            one.refuted = f"{self.common[min(places)].nodeid} could not be run again alone"
+            return
         for test in places:
             if found.noop is not Outcome.PASSED:
                 one.refuted = f"{self.common[test].nodeid} does not pass alone under a change that changes nothing"

@@ -47,6 +47,7 @@ class Looks:
     globs: Sequence[str]
     root: Path
     paths: Sequence[Path] = ()
+    documents: Sequence[str] = ()
 
     def at(self, place: Path, files: frozenset[str], tests: frozenset[str] = frozenset()) -> Project:
         """The project in the state that lies at ``place``; ``tests`` belong to the tests today.
@@ -59,7 +60,7 @@ class Looks:
             names = frozenset(map(_import_name, self.mutated))
             then |= frozenset(path for path in files if path.endswith(".py") and _import_name(path) in names)
             product |= then - tests
-        return Project(files, Reader(place), self.patterns, product, self.collected, self.globs)
+        return Project(files, Reader(place), self.patterns, product, self.collected, self.globs, self.documents)
 
 
 def current(root: Path, looks: Looks) -> Project:

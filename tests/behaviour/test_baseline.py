@@ -607,3 +607,14 @@ def test_source_that_was_moved_is_no_helper_of_the_old_tests(repository: Reposit
         assert facts["kept_by"]["assertion"] > 0
     else:
         assert {gain["origin"] for gain in facts["gained"]} == {"restored"}
+
+
+def test_doctests_in_texts(repository: Repository) -> None:
+    text = ">>> import shop\n>>> shop.price(1, False)\n7\n"
+    repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST, "docs/use.rst": text, "docs/gone.rst": text})
+    repository.write({"docs/use.rst": text + ">>> shop.price(2, True)\n11\n", "docs/gone.rst": None})
+    ran = repository.run("--mutation-scope=all", "--doctest-glob=*.rst")
+    assert set(gained(ran)) >= set(GAINED), ran.screen
+    tests = delta(ran)["tests"]
+    assert (tests["changed"], tests["unchanged"]) == (["docs/use.rst::use.rst"], 2)
+    assert tests["removed"] == ["docs/gone.rst::gone.rst"]
