@@ -25,7 +25,7 @@ from pytest_killmatrix.explaining import Explainer, Suspects, keep_texts
 from pytest_killmatrix.gathering import gather
 from pytest_killmatrix.jobs import Done, Subjects
 from pytest_killmatrix.matrix import Matrix
-from pytest_killmatrix.model import Build, Mutant, Route, RunInfo, Status
+from pytest_killmatrix.model import Build, Excluded, Mutant, Route, RunInfo, Status
 from pytest_killmatrix.options import SUBPROCESS
 from pytest_killmatrix.oracle.subjects import mutant_of, place
 from pytest_killmatrix.oracle.subjects import plan as plan_variant
@@ -174,9 +174,10 @@ class Maker:
         sidecar.flush()
         wall = sum(test.seconds for test in self.tests) + self.prepared.collected_in
         unsteady = {index for index, test in enumerate(self.tests) if test.needs_predecessors}
+        excluded = {index for index, test in enumerate(self.tests) if test.excluded not in (None, Excluded.SKIPPED)}
         with stopping():
             keys = (mutant.key for mutant in self.mutants[: self.generated] if mutant.verdict is None)
-            comparison.run(keys, unsteady, 60 + _PATIENCE * wall)
+            comparison.run(keys, unsteady, excluded, 60 + _PATIENCE * wall)
             sidecar.add_tests(run, comparison.tests(self.tests))
             self.narrator.say("confirming what differs")
             with Reader(self.settings.sidecar, run) as reader:

@@ -71,6 +71,29 @@ def choose(config: pytest.Config, paths: Sequence[str], test_files: Iterable[Pat
     return Targets(dict(sorted(files.items())), chosen_by)
 
 
+def chosen_at(
+    place: Path, root: Path, paths: Sequence[Path], patterns: Sequence[str], test_files: Iterable[str]
+) -> frozenset[str]:
+    """What ``choose`` would take in another state of the project, which lies at ``place``: paths relative to that.
+
+    ``root`` is the project, whose ``paths`` were chosen there (none: the packages found); ``test_files`` are relative.
+    """
+    tests = {(place / name).resolve() for name in test_files}
+    if paths:
+        asked = [place / path.relative_to(root) for path in paths if path.is_relative_to(root)]
+    else:
+        asked = _packages(place, patterns, tests) if place.is_dir() else []
+    files = (
+        file for path in asked if path.exists() for file in _walk(path) if not _is_test(file, path, patterns, tests)
+    )
+    return frozenset(file.relative_to(place).as_posix() for file in files)
+
+
+def paths_of(config: pytest.Config, paths: Sequence[str]) -> list[Path]:
+    """The files and folders that ``choose`` takes; none where it takes the packages that it finds."""
+    return [_asked(config, path) for path in paths] if paths else _coverage_paths(config.rootpath)
+
+
 def twins(files: Mapping[str, Path], modules: Mapping[str, Any]) -> dict[str, str]:
     """Files that are not loaded though a module of their name is, from elsewhere: a second, installed copy.
 

@@ -16,7 +16,7 @@ from pytest_killmatrix.baseline.suite import Basis
 from pytest_killmatrix.options import Settings
 from pytest_killmatrix.prepared import is_python_test
 from pytest_killmatrix.surroundings import Surroundings
-from pytest_killmatrix.targets import Targets
+from pytest_killmatrix.targets import Targets, paths_of
 
 
 def resolve(config: pytest.Config, ref: str) -> tuple[Repository, str]:
@@ -47,8 +47,13 @@ def begin(
     looks = tree.Looks(
         [str(pattern) for pattern in config.getini("python_files")],
         frozenset(name for name, path in targets.files.items() if not Path(name).is_absolute()),
-        frozenset(item.nodeid.partition("::")[0] for item in items if is_python_test(item)),
+        frozenset(
+            item.nodeid.partition("::")[0] for item in items if is_python_test(item) or item.path.suffix != ".py"
+        ),
         settings.test_side,
+        root,
+        paths_of(config, settings.mutate),
+        [str(glob) for glob in getattr(config.option, "doctestglob", None) or ["test*.txt"]],
     )
     project = tree.current(root, looks)
     side = testside.find(project)

@@ -92,11 +92,3 @@ def _match_renamed(
         for index, other in zip(before, after, strict=True):
             changes.pairs[index] = other
             changes.old[index] = changes.new[other] = RENAMED
-            here, there = old[index], new[other]
-            same_file = here.nodeid.partition("::")[0] == there.nodeid.partition("::")[0]
-            if (
-                same_file
-                and here.fingerprint.around == there.fingerprint.around
-                and here.parameters == there.parameters
-            ):
-                changes.shared.add(index)

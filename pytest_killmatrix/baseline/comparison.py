@@ -97,6 +97,7 @@ class Comparison:
     common: list[Test] = field(default_factory=list)
     _place: dict[int, int] = field(default_factory=dict)  # of each old test in the common list
     _ran: list[int] = field(default_factory=list)  # the old tests that ran by themselves
+    _asked: set[int] = field(default_factory=set)  # old tests whose pair judges nothing, though it is the same
     _sidecar: Path = Path()
 
     def start(self) -> None:
@@ -151,10 +152,13 @@ class Comparison:
 
     # -- the old suite's matrix ------------------------------------------------------------------------------------
 
-    def run(self, mutants: Iterable[str], unsteady: Collection[int], patience: float) -> None:
+    def run(
+        self, mutants: Iterable[str], unsteady: Collection[int], excluded: Collection[int], patience: float
+    ) -> None:
         """Have the tests that are not the same run against these mutants.
 
-        ``unsteady`` new tests need others that ran before; ``patience`` is for ``OldSuite.made``.
+        ``unsteady`` new tests need others that ran before, ``excluded`` ones did not pass as they should: in the old
+        suite, among others, they may. ``patience`` is for ``OldSuite.made``.
         """
         changes = self.changes
         files = {
@@ -168,6 +172,9 @@ class Comparison:
             if other in unsteady and self.collected.tests[index].nodeid.partition("::")[0] in files
         )
         tests = frozenset(index for index in range(len(changes.old)) if index not in changes.shared)
+        if tests or self.contributors():
+            self._asked = {index for index in changes.shared if changes.pairs[index] in excluded}
+            tests |= self._asked
         self.suite.go(Go(tests, frozenset(mutants)) if tests else None)
         if tests:
             self._sidecar = self.suite.made(patience)
@@ -176,11 +183,12 @@ class Comparison:
     def tests(self, new: Sequence[Test]) -> list[Test]:
         """The common list: the new suite's, marked, then the old suite's that are not the same."""
         changes, common = self.changes, list(new)
+        ran = self._old_tests()
+        changes.demand(index for index in self._asked if ran[index].excluded is None)
         for index, change in enumerate(changes.new):
             both = change == changing.UNCHANGED
             common[index] = replace(common[index], suite=(OLD, NEW) if both else (NEW,), change=change)
         self._place.clear()
-        ran = self._old_tests()
         for index, change in enumerate(changes.old):
             if change == changing.UNCHANGED:
                 self._place[index] = changes.pairs[index]
@@ -290,7 +298,9 @@ class Comparison:
             unknown = set()
             if row.status in _UNKNOWN or any(cell.outcome is Outcome.ERROR for cell in new.values()):
                 unknown |= {NEW, OLD} if both else {NEW}
-            if statuses.get(key) in _UNKNOWN or any(cell.outcome is Outcome.ERROR for cell in old.values()):
+            # a mutant that the other process was told to make, and did not
+            missing = bool(self._ran) and row.status not in NO_CANDIDATE and key not in statuses
+            if missing or statuses.get(key) in _UNKNOWN or any(cell.outcome is Outcome.ERROR for cell in old.values()):
                 unknown.add(OLD)
             reached = frozenset(
                 test
@@ -352,16 +362,20 @@ class Comparison:
         said = again(here)
         for one, _ in doubted.values():
             for test in here[one.index]:
-                if (found := said.get((one.index, test))) is not None:
-                    self._take(one, {test, *(place for place, source in sources.items() if source == test)}, found)
-        for answer in self.suite.again(there) if there else ():
-            one, _ = doubted[answer.mutant]
-            self._take(one, {places[answer.mutant, answer.test]}, Said(answer.outcome, answer.noop))
+                copies = {test, *(place for place, source in sources.items() if source == test)}
+                self._take(one, copies, said.get((one.index, test)))
+        answers = {(answer.mutant, answer.test): answer for answer in (self.suite.again(there) if there else ())}
+        for (key, name), place in places.items():
+            answer = answers.get((key, name))
+            self._take(doubted[key][0], {place}, Said(answer.outcome, answer.noop) if answer is not None else None)
         for one, side in doubted.values():
             if one.refuted is None and side_of(one.meeting()) != side:
                 one.refuted = "run again, each test alone, the suites no longer differ"
 
-    def _take(self, one: Met, places: Collection[int], found: Said) -> None:
+    def _take(self, one: Met, places: Collection[int], found: Said | None) -> None:
+        if found is None or found.outcome is Outcome.ERROR:
+            one.refuted = f"{self.common[min(places)].nodeid} could not be run again alone"
+            return
         for test in places:
             if found.noop is not Outcome.PASSED:
                 one.refuted = f"{self.common[test].nodeid} does not pass alone under a change that changes nothing"

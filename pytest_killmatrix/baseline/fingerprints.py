@@ -89,7 +89,7 @@ class Fingerprints:
             }
             conftests = (chain & self._side.conftests) | self._everyone
             start = {path, *conftests, *self._side.helpers}
-            modules = self._imports.closure(start) & self._side.modules - {path}
+            modules = self._imports.closure(start) & (self._side.modules | self._side.conftests) - {path}
             files = {*conftests, *self._side.helpers, *self._side.data, *modules}
             self._seen[path] = _digest(*(f"{name}\0{self._hash(name)}" for name in sorted(files)))
         yield self._seen[path]

@@ -104,7 +104,7 @@ class Lead:
         self.spec = spec
         self.sidecar = Path(spec.directory) / SIDECAR
         self._line = line
-        self._parent = os.getppid()
+        self._process, self._parent = os.getpid(), os.getppid()
         self._uncollectable: list[tuple[str, str]] = []
         self.go: Go | None = None
         self.indexes: dict[int, int] = {}
@@ -157,7 +157,7 @@ class Lead:
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note what cannot be collected."""
-        if report.failed:
+        if report.failed and os.getpid() == self._process:
             self._uncollectable.append((report.nodeid, str(report.longrepr).strip().rsplit("\n", 1)[-1][:200]))
 
     @pytest.hookimpl(trylast=True)
@@ -170,8 +170,8 @@ class Lead:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Say what there is, and wait for what to do with it."""
-        if self.spec.alone:
-            return
+        if self.spec.alone or os.getpid() != self._process:
+            return  # a child that collects again under a mutant has been told already
         make = self.spec.fingerprints
         tests = [Known(item.nodeid, make.of(place_of(item))) for item in session.items]
         self.say(Collected(tests, [(name, why, make.names(name)) for name, why in self._uncollectable]))

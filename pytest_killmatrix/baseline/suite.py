@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -34,6 +34,12 @@ from pytest_killmatrix.surroundings import Surroundings
 
 _TICK: Final = 0.05
 _CODE: Final = "import sys; sys.path.insert(0, sys.argv[4]); from pytest_killmatrix.baseline.old import main; main()"
+#: where plugins write what the user asked of this run: their options by destination
+_WRITTEN: Final = {
+    "basetemp": "--basetemp", "xmlpath": "--junitxml", "log_file": "--log-file", "report_log": "--report-log",
+    "htmlpath": "--html", "json_report_file": "--json-report-file",
+}  # fmt: skip
+_TAKE_A_VALUE: Final = ("-k", "-m", "-c", "-p", "-o", "-n", "-W", "-r")
 _PACKAGE: Final = Path(__file__).resolve().parents[2]
 
 
@@ -96,6 +102,9 @@ class OldSuite:
         arguments, selection = self._arguments(places)
         maker = Fingerprints(self.old.project, self.old.side, list(self._config.getini("python_functions")))
         path = [str(places.mapped(Path(entry)) or entry) if entry else entry for entry in self._sys_path]
+        # what an editable installation finds in the user's tree without naming a folder is found here first
+        more = places.imported_from(self._sys_path, sys.meta_path)
+        path += [folder for folder in dict.fromkeys(map(str, more)) if folder not in path]
         spec = OldSpec(path, arguments, str(self.folder), selection, maker, self.alone)
         (self.folder / SPEC).write_bytes(pickle.dumps(spec))
         environ = self._environ(places)
@@ -123,9 +132,8 @@ class OldSuite:
         config = self._config
         asked = [str(word) for word in config.option.file_or_dir or ()]
         words = [str(word) for word in config.invocation_params.args]
-        at = words.index("--") if "--" in words else len(words)
         kept = options.files(config)
-        rest = places.arguments([word for word in words[:at] if word not in asked], kept)
+        rest = places.arguments(_without(words, asked), kept)
         found, selection = [], []
         for word in asked:
             path, colons, node = word.partition("::")
@@ -147,8 +155,20 @@ class OldSuite:
             "-o",
             f"cache_dir={self.folder / 'cache'}",
             *(["-c", str(ini)] if ini is not None else []),
+            *self._elsewhere(),
         ]
         return [*rest, *own, *found], tuple(selection) if "" not in selection else ()
+
+    def _elsewhere(self) -> Iterator[str]:
+        """What keeps other plugins of this process from the files that the user wants of the run."""
+        config: Any = self._config
+        for name, flag in _WRITTEN.items():
+            if getattr(config.option, name, None):
+                yield f"{flag}={self.folder / name}"
+        if config.getini("log_file") and not config.option.log_file:
+            yield f"--log-file={self.folder / 'log_file'}"
+        if config.pluginmanager.hasplugin("pytest_cov"):
+            yield "--no-cov"
 
     def _environ(self, places: Places) -> dict[str, str]:
         from pytest_killmatrix.sandbox.entering import environ_in
@@ -284,3 +304,21 @@ class RefSuite(OldSuite):
         with StoredRun(self.folder / SIDECAR, made.run) as reader:
             self.cpu = reader.info.cpu.get("total", 0.0)
             return reader.score().assertion
+
+
+def _without(words: Sequence[str], asked: Sequence[str]) -> list[str]:
+    """The options of a command line: its words without the files and folders that were asked for.
+
+    Where a word stands there twice, as in ``-k tests tests``, the one after an option is rather that option's value.
+    """
+    left = [word for word in words if word != "--"]
+
+    def is_value(index: int) -> int:
+        before = left[index - 1] if index else ""
+        return (before in _TAKE_A_VALUE) + before.startswith("-")
+
+    for word in asked:
+        places = [index for index, given in enumerate(left) if given == word]
+        if places:
+            del left[min(places, key=is_value)]
+    return left

@@ -53,7 +53,7 @@ class Project:
 
     ``files`` are the project's, relative to its root (POSIX); ``patterns`` are pytest's ``python_files``; ``mutated``
     are the files under mutation; ``collected`` test files that the patterns do not name; ``globs`` say what belongs to
-    the tests where a person said so.
+    the tests where a person said so; ``documents`` are the patterns of texts with doctests.
     """
 
     files: frozenset[str]
@@ -62,6 +62,7 @@ class Project:
     mutated: frozenset[str]
     collected: frozenset[str] = frozenset()
     globs: Sequence[str] = ()
+    documents: Sequence[str] = ()
     python: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -89,7 +90,18 @@ def find(project: Project) -> TestSide:
         if not any(_within(folder, taken) for taken in whole) and _is_whole(folder, files, imports):
             whole.append(folder)
     files |= frozenset(path for path in project.files for folder in whole if _within(path, folder))
-    return _sorted_out(files | _imported(files, imports), tests, conftests)
+    texts = _documents(project) - files  # in a folder of tests they may be data besides
+    return _sorted_out(files | _imported(files, imports) | texts, tests | texts, conftests)
+
+
+def _documents(project: Project) -> frozenset[str]:
+    """Texts whose doctests are tests; those in Python files belong to the source."""
+    return frozenset(
+        path
+        for path in project.files - project.python
+        if path in project.collected
+        or any(fnmatch.fnmatch(path.rpartition("/")[2], glob) for glob in project.documents)
+    )
 
 
 def _sorted_out(files: frozenset[str], tests: frozenset[str], conftests: frozenset[str]) -> TestSide:
@@ -98,7 +110,7 @@ def _sorted_out(files: frozenset[str], tests: frozenset[str], conftests: frozens
         files & tests - conftests,
         files & conftests,
         python - tests - conftests,
-        files - python,
+        files - python - tests,
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pytest_killmatrix import targets
 from pytest_killmatrix.baseline import testside
 from pytest_killmatrix.baseline.repository import Repository
 from pytest_killmatrix.baseline.testside import Project, TestSide
@@ -35,22 +36,39 @@ class Old:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """What says which files belong to the tests, in any state of the project (``testside.Project``)."""
+    """What says which files belong to the tests, in any state of the project (``testside.Project``).
+
+    ``root`` is where the project is now, ``paths`` is what of it was chosen to be mutated (``targets.paths_of``).
+    """
 
     patterns: Sequence[str]
     mutated: frozenset[str]
     collected: frozenset[str]
     globs: Sequence[str]
+    root: Path
+    paths: Sequence[Path] = ()
+    documents: Sequence[str] = ()
 
-    def at(self, root: Path, files: frozenset[str]) -> Project:
-        """The project in the state that lies at ``root``."""
-        return Project(files, Reader(root), self.patterns, self.mutated, self.collected, self.globs)
+    def at(self, place: Path, files: frozenset[str], tests: frozenset[str] = frozenset()) -> Project:
+        """The project in the state that lies at ``place``; ``tests`` belong to the tests today.
+
+        What would have been mutated in that state is no test's either, such as a module that has another name today.
+        """
+        product = self.mutated
+        if place != self.root:
+            then = targets.chosen_at(place, self.root, self.paths, self.patterns, self.collected)
+            names = frozenset(map(_import_name, self.mutated))
+            then |= frozenset(path for path in files if path.endswith(".py") and _import_name(path) in names)
+            product |= then - tests
+        return Project(files, Reader(place), self.patterns, product, self.collected, self.globs, self.documents)
 
 
 def current(root: Path, looks: Looks) -> Project:
     """The project in the user's tree: what git tracks or would, or all files where it knows none."""
     known = known_to_git(root)
-    files = frozenset(_files(root)) if known is None else frozenset(path for path in known if (root / path).is_file())
+    files = (
+        frozenset(_files(root)) if known is None else frozenset(path for path in known if _is_file(root / path, root))
+    )
     return looks.at(root, files)
 
 
@@ -62,7 +80,7 @@ def lay_out(
     checkout.mkdir()
     repository.check_out(commit, checkout)
     there = checkout / "tree" / repository.prefix
-    project = looks.at(there, frozenset(_files(there)) if there.is_dir() else frozenset())
+    project = looks.at(there, frozenset(_files(there)) if there.is_dir() else frozenset(), side.files)
     old_side = testside.find(project)
     top = folder / repository.top.name
     copy_project(repository.top, top)
@@ -71,7 +89,10 @@ def lay_out(
         _remove(root / path, root)
     for path in sorted(old_side.files):
         target = root / path
+        _make_way(target, root)
         target.parent.mkdir(parents=True, exist_ok=True)
+        if target.is_dir() and not target.is_symlink():
+            shutil.rmtree(target)  # of today, and nothing of it belongs to the tests
         _remove(target, root)
         shutil.move(there / path, target)
     now = (here.files - side.files) | old_side.files
@@ -81,7 +102,8 @@ def lay_out(
         if _settings(there / name) != _settings(ini):
             notes.append(f"pytest's settings in {name.as_posix()} have changed; both suites ran with today's")
     shutil.rmtree(checkout, ignore_errors=True)
-    return Old(top, root, looks.at(root, now), testside.find(looks.at(root, now)), side, tuple(notes))
+    project = looks.at(root, now, side.files | old_side.files)
+    return Old(top, root, project, testside.find(project), side, tuple(notes))
 
 
 def whole(repository: Repository, commit: str, looks: Looks, folder: Path) -> Old:
@@ -92,6 +114,11 @@ def whole(repository: Repository, commit: str, looks: Looks, folder: Path) -> Ol
     project = looks.at(root, frozenset(_files(root)) if root.is_dir() else frozenset())
     side = testside.find(project)
     return Old(top, root, project, side, side)
+
+
+def _import_name(path: str) -> str:
+    """The dotted name of a file's module, as far as its path tells."""
+    return path.removesuffix(".py").removesuffix("/__init__").removeprefix("src/").replace("/", ".")
 
 
 class Reader:
@@ -114,13 +141,31 @@ class Reader:
 def _files(root: Path) -> Iterator[str]:
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name not in (".git", "__pycache__")]
-        for name in names:
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        for name in (*names, *links):
             yield Path(folder, name).relative_to(root).as_posix()
+
+
+def _is_file(path: Path, root: Path) -> bool:
+    """A link to a folder is one too, as where it leads can change; what is found through such a link is not."""
+    return (path.is_symlink() or path.is_file()) and not _through_link(path, root)
+
+
+def _through_link(path: Path, root: Path) -> bool:
+    """Whether a folder on the way from ``root`` is a link."""
+    return any(folder.is_symlink() for folder in path.parents if folder != root and folder.is_relative_to(root))
+
+
+def _make_way(path: Path, root: Path) -> None:
+    """Take away what stands where a folder above ``path`` has to be: through a link one would write somewhere else."""
+    for folder in reversed(path.parents):
+        if folder != root and folder.is_relative_to(root) and (folder.is_symlink() or folder.is_file()):
+            folder.unlink()
 
 
 def _remove(path: Path, root: Path) -> None:
     """Take a file away, and the folders that it leaves empty: an empty package is a namespace."""
-    if not os.path.lexists(path):
+    if not os.path.lexists(path) or _through_link(path, root):
         return
     path.unlink()
     for folder in path.parents:

@@ -110,3 +110,15 @@ def test_a_person_may_say_what_belongs_to_the_tests() -> None:
         "checks/a.py", "checks/b/c.txt", "shop/core_spec.py",
     }  # fmt: skip
     assert side(files, "shop/core.py", globs=("*",)) == set(files) - {"shop/core.py"}
+
+
+def test_texts_with_doctests_are_tests() -> None:
+    """In a folder of tests they are data too; those around them are not."""
+    files = ("shop.py", "docs/use.rst", "docs/other.md", "tests/test_a.py", "tests/notes.rst", "docs/more.txt")
+    texts = dict.fromkeys(files, b"")
+    collected = frozenset({"docs/more.txt"})
+    found = find(
+        Project(frozenset(files), texts.__getitem__, PATTERNS, frozenset({"shop.py"}), collected, (), ["*.rst"])
+    )
+    assert found.modules == {"tests/test_a.py", "docs/use.rst", "docs/more.txt"}
+    assert found.data == {"tests/notes.rst"}
