@@ -216,7 +216,9 @@ OPTIONS: Final = (
 
 
 #: options that ask for a run, where they are typed
-_ASKING: Final = tuple(option.dest for option in OPTIONS if option.flag in ("--kill-matrix", "--mutation-variants"))
+ASKING: Final = tuple(
+    option.dest for option in OPTIONS if option.flag in ("--kill-matrix", "--mutation-baseline", "--mutation-variants")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,12 +307,12 @@ def register(parser: pytest.Parser) -> None:
 
 def enabled(config: pytest.Config) -> bool:
     """Whether this run is to make a kill matrix."""
-    return any(config.getoption(dest, None) for dest in _ASKING)
+    return any(config.getoption(dest, None) for dest in ASKING)
 
 
 def enabled_early(config: pytest.Config) -> bool:
     """The same, while no conftest is loaded yet."""
-    return any(getattr(config.known_args_namespace, dest, None) for dest in _ASKING)
+    return any(getattr(config.known_args_namespace, dest, None) for dest in ASKING)
 
 
 def sandboxed(config: pytest.Config) -> bool:
@@ -346,7 +348,7 @@ def refuse_alone(config: pytest.Config) -> None:
 
     In ``addopts`` they may stand without it: there they are what the project wants once somebody asks.
     """
-    flags = {option.flag for option in OPTIONS[2:]}
+    flags = {option.flag for option in OPTIONS if option.dest not in ASKING}
     typed = next((word for word in map(str, config.invocation_params.args) if word.split("=", 1)[0] in flags), None)
     if typed is not None:
         raise pytest.UsageError(
@@ -399,7 +401,7 @@ def read(config: pytest.Config) -> Settings:
         stryker=place("--kill-matrix-stryker"),
         github=bool(values["--kill-matrix-github"]),
         variants=place("--mutation-variants"),
-        generate=bool(values["--kill-matrix"] or config.getoption("killmatrix_mutate") or not variants),
+        generate=bool(values["--kill-matrix"] or baseline or config.getoption("killmatrix_mutate") or not variants),
     )
 
 

@@ -127,6 +127,16 @@ def test_an_asserting_test_gains_what_it_asserts(new_project: Callable[[], Proje
     assert (share["gained"], share["unique"]) == (len(facts["gained"]), len(facts["gained"]))
 
 
+def test_a_baseline_alone_asks_for_a_matrix(repository: Repository) -> None:
+    repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST})
+    repository.write({"test_shop.py": OLD_TEST + NEW_TEST})
+    ran = repository.project.plain(
+        "--mutation-baseline=HEAD", "--mutation-scope=covered", f"--kill-matrix-json={repository.project.report}"
+    )
+    assert ran.status == 0, ran.screen
+    assert delta(ran)["verdict"] == "gained"
+
+
 def test_helpers_conftests_and_data_come_from_the_ref(repository: Repository) -> None:
     """The old suite is what it was: with today's helper, conftest or data it would kill what it did not."""
     test = "from helpers import check\nimport shop\ndef test_it(vip, data): check(shop.price(2, vip), data)\n"
