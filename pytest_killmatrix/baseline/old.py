@@ -169,8 +169,8 @@ class Lead:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Say what there is, and wait for what to do with it."""
-        if self.spec.alone:
+        """Say what there is, and wait for what to do with it; once, and not where a child collects again."""
+        if self.spec.alone or self.go is not None:
             return
         make = self.spec.fingerprints
         tests = [Known(item.nodeid, make.of(place_of(item))) for item in session.items]
