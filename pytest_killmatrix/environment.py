@@ -49,13 +49,16 @@ def hash_seed() -> int | None:
     return int(text) if text.isdigit() else None
 
 
-def file_hashes(root: Path, without: Iterable[Path] = ()) -> dict[str, str]:
-    """SHA-256 of every file below ``root`` that could matter: hidden folders, caches and environments left out."""
-    skip = {str(path) for path in without}
+def file_hashes(root: Path, sidecar: Path, written: Iterable[Path] = ()) -> dict[str, str]:
+    """SHA-256 of every file below ``root`` that could matter: hidden folders, caches and environments left out.
+
+    Nor do the ``sidecar``, with what SQLite puts beside it, and the files ``written`` by the run matter.
+    """
+    skip = frozenset(written)
     return {
         str(path.relative_to(root)): digest_of(path)
         for path in _files(root)
-        if not any(str(path).startswith(other) for other in skip)
+        if path not in skip and not str(path).startswith(str(sidecar))
     }
 
 
