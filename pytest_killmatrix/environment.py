@@ -7,9 +7,10 @@ import importlib.metadata
 import json
 import os
 import platform
+import stat
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -60,6 +61,14 @@ def file_hashes(root: Path, sidecar: Path, written: Iterable[Path] = ()) -> dict
         for path in _files(root)
         if path not in skip and not str(path).startswith(str(sidecar))
     }
+
+
+def same_files(root: Path, wanted: Sequence[os.stat_result]) -> list[Path]:
+    """The files below ``root`` that are one of these."""
+    regular = [status for status in wanted if stat.S_ISREG(status.st_mode)]
+    if not regular:
+        return []
+    return [path for path in _files(root) if any(os.path.samestat(path.stat(), status) for status in regular)]
 
 
 def fingerprint(files: Mapping[str, str], options: Mapping[str, object], selection: Iterable[str], root: Path) -> str:

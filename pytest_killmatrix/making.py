@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import itertools
 import time
 import uuid
@@ -501,10 +502,16 @@ class Maker:
         finally:
             self.cpu["confirm"] += explainer.cpu
 
+    @functools.cached_property
+    def _screens(self) -> list[Path]:
+        """Files of the project that the screen was sent to, as by ``pytest --kill-matrix > out.txt``."""
+        screens = Surroundings.of(self.prepared.config).screens
+        return environment.same_files(self.prepared.config.rootpath, screens)
+
     @property
     def _written(self) -> list[Path]:
         """Files that this run writes itself: were they of the project, no run could go on where another ended."""
-        return [path for _, _, path in self.settings.reports()]
+        return [path for _, _, path in self.settings.reports()] + self._screens
 
     def _note_changes(self, before: dict[str, str]) -> None:
         after = environment.file_hashes(self.prepared.config.rootpath, self.settings.sidecar, self._written)
