@@ -28,14 +28,15 @@ COMMANDS: Final[dict[str, str]] = {
 _USAGE: Final = 4
 _QUESTIONS: Final = """\
 Begin with one of these:
-  killmatrix report                       what survived, and what to do next
-  killmatrix show src/shop/pricing.py:39  which tests killed this mutant; why did it survive?
-  killmatrix test test_quote_prints       what does this test kill, and what only it?
-  killmatrix redundant                    which tests can go?
+  killmatrix report                  what survived, and what to do next
+  killmatrix show pricing.py:39      who killed this mutant; why did it survive?
+  killmatrix test test_quote_prints  what does this test kill, and what only it?
+  killmatrix redundant               which tests can go?
   killmatrix export --format html -o killmatrix.html
 
-A mutant is named by its key, the ten digits at the end of that, its PATH:LINE, or any part that names only one; a test
-by its node id, or the end of that. `killmatrix COMMAND --help` says more.
+A mutant is named by its key, the ten digits at the end of that, its PATH:LINE,
+or any part that names only one; a test by its node id, or the end of that.
+`killmatrix COMMAND --help` says more.
 """
 
 

@@ -7,9 +7,10 @@ import importlib.metadata
 import json
 import os
 import platform
+import stat
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -49,14 +50,25 @@ def hash_seed() -> int | None:
     return int(text) if text.isdigit() else None
 
 
-def file_hashes(root: Path, without: Iterable[Path] = ()) -> dict[str, str]:
-    """SHA-256 of every file below ``root`` that could matter: hidden folders, caches and environments left out."""
-    skip = {str(path) for path in without}
+def file_hashes(root: Path, sidecar: Path, written: Iterable[Path] = ()) -> dict[str, str]:
+    """SHA-256 of every file below ``root`` that could matter: hidden folders, caches and environments left out.
+
+    Nor do the ``sidecar``, with what SQLite puts beside it, and the files ``written`` by the run matter.
+    """
+    skip = frozenset(written)
     return {
         str(path.relative_to(root)): digest_of(path)
         for path in _files(root)
-        if not any(str(path).startswith(other) for other in skip)
+        if path not in skip and not str(path).startswith(str(sidecar))
     }
+
+
+def same_files(root: Path, wanted: Sequence[os.stat_result]) -> list[Path]:
+    """The files below ``root`` that are one of these."""
+    regular = [status for status in wanted if stat.S_ISREG(status.st_mode)]
+    if not regular:
+        return []
+    return [path for path in _files(root) if any(os.path.samestat(path.stat(), status) for status in regular)]
 
 
 def fingerprint(files: Mapping[str, str], options: Mapping[str, object], selection: Iterable[str], root: Path) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from pytest_killmatrix.generate import FileError, GenerationError, Spec, generate
 from pytest_killmatrix.model import Build, Mutant, Replacement
 from pytest_killmatrix.prepared import Prepared, Stop
+from pytest_killmatrix.report.text import count
 
 _USAGE: Final = 4
 _NOTHING: Final = 5
@@ -45,7 +46,7 @@ def gather(prepared: Prepared) -> Gathered:
         raise Stop(f"no kill matrix: {error}", _USAGE) from error
     if not gathered.mutants and prepared.audit is None:
         wanted = f" that match {', '.join(settings.mutants)}" if settings.mutants else ""
-        raise Stop(f"no kill matrix: no mutants{wanted} in {len(chosen)} file(s)", _NOTHING)
+        raise Stop(f"no kill matrix: no mutants{wanted} in {count(len(chosen), 'file')}", _NOTHING)
     return gathered
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import itertools
 import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_killmatrix import environment
@@ -118,7 +120,7 @@ class Maker:
             self.info.notes.append("code that runs at import met only the tests that run code of that module")
         if holder := holder_of(self.prepared.config.rootpath, self.prepared.modules.values()):
             self.info.notes.append(f"{holder} holds the temporary directory since its import: children share it")
-        files = environment.file_hashes(self.prepared.config.rootpath, without=[self.settings.sidecar])
+        files = environment.file_hashes(self.prepared.config.rootpath, self.settings.sidecar, self._written)
         if self.prepared.lead is not None and not self.prepared.lead.spec.alone:
             self.prepared.lead.say(Looped())
         if self.comparison is not None:
@@ -501,8 +503,19 @@ class Maker:
         finally:
             self.cpu["confirm"] += explainer.cpu
 
+    @functools.cached_property
+    def _screens(self) -> list[Path]:
+        """Files of the project that the screen was sent to, as by ``pytest --kill-matrix > out.txt``."""
+        screens = Surroundings.of(self.prepared.config).screens
+        return environment.same_files(self.prepared.config.rootpath, screens)
+
+    @property
+    def _written(self) -> list[Path]:
+        """Files that this run writes itself: were they of the project, no run could go on where another ended."""
+        return [path for _, _, path in self.settings.reports()] + self._screens
+
     def _note_changes(self, before: dict[str, str]) -> None:
-        after = environment.file_hashes(self.prepared.config.rootpath, without=[self.settings.sidecar])
+        after = environment.file_hashes(self.prepared.config.rootpath, self.settings.sidecar, self._written)
         changed = sorted(name for name in before if after.get(name) != before[name])
         if changed:
             more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""

@@ -216,8 +216,9 @@ OPTIONS: Final = (
 
 
 #: options that ask for a run, where they are typed
-_ASK: Final = frozenset({"--kill-matrix", "--mutation-baseline", "--mutation-variants"})
-_ASKING: Final = tuple(option.dest for option in OPTIONS if option.flag in _ASK)
+ASKING: Final = tuple(
+    option.dest for option in OPTIONS if option.flag in ("--kill-matrix", "--mutation-baseline", "--mutation-variants")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,12 +307,12 @@ def register(parser: pytest.Parser) -> None:
 
 def enabled(config: pytest.Config) -> bool:
     """Whether this run is to make a kill matrix."""
-    return any(config.getoption(dest, None) for dest in _ASKING)
+    return any(config.getoption(dest, None) for dest in ASKING)
 
 
 def enabled_early(config: pytest.Config) -> bool:
     """The same, while no conftest is loaded yet."""
-    return any(getattr(config.known_args_namespace, dest, None) for dest in _ASKING)
+    return any(getattr(config.known_args_namespace, dest, None) for dest in ASKING)
 
 
 def sandboxed(config: pytest.Config) -> bool:
@@ -347,7 +348,7 @@ def refuse_alone(config: pytest.Config) -> None:
 
     In ``addopts`` they may stand without it: there they are what the project wants once somebody asks.
     """
-    flags = {option.flag for option in OPTIONS} - _ASK
+    flags = {option.flag for option in OPTIONS if option.dest not in ASKING}
     typed = next((word for word in map(str, config.invocation_params.args) if word.split("=", 1)[0] in flags), None)
     if typed is not None:
         raise pytest.UsageError(

@@ -32,6 +32,7 @@ class Surroundings:
     def __init__(self, sandbox: Inside | None = None) -> None:
         self.sandbox = sandbox
         self.environ = dict(os.environ)
+        self.screens = [os.fstat(number) for number in (1, 2) if _is_open(number)]  # before pytest captures
         self._before = _state()
 
     @classmethod
@@ -45,6 +46,14 @@ class Surroundings:
         """Which aspects of the state are not what they were."""
         now = _state()
         return frozenset(aspect for aspect in now if not _same(self._before[aspect], now[aspect]))
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
 
 
 def _state() -> dict[str, Any]:

@@ -169,9 +169,9 @@ class Lead:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Say what there is, and wait for what to do with it."""
-        if self.spec.alone or os.getpid() != self._process:
-            return  # a child that collects again under a mutant has been told already
+        """Say what there is, and wait for what to do with it; once, and not where a child collects again."""
+        if self.spec.alone or self.go is not None or os.getpid() != self._process:
+            return
         make = self.spec.fingerprints
         tests = [Known(item.nodeid, make.of(place_of(item))) for item in session.items]
         self.say(Collected(tests, [(name, why, make.names(name)) for name, why in self._uncollectable]))

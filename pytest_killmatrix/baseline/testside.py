@@ -11,6 +11,8 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Final
 
+from pytest_killmatrix.report.text import count
+
 Read = Callable[[str], bytes]
 CONFTEST: Final = "conftest.py"
 _INIT: Final = "__init__.py"
@@ -44,7 +46,7 @@ class TestSide:
             folders.add(f"{top}/" if "/" in path else path)
         names = sorted(folders)
         more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        return f"{len(self.files)} file(s) in {', '.join(names[:5])}{more}" if names else "no file"
+        return f"{count(len(self.files), 'file')} in {', '.join(names[:5])}{more}" if names else "no file"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ def reference() -> str:
         "",
         "`killmatrix COMMAND` reads the sidecar of a run and changes nothing. Without `--db` that is",
         "`.killmatrix.sqlite` here, or in the nearest directory above that has one. Exit status: 0, or 4 with one line",
-        "on standard error that says what would do.",
+        "on standard error that says what would do. `harness` and `variants` write files and have more to say:",
+        "[harness mutation](harness.md), [how to audit a grader](../how-to/audit-a-grader.md).",
         "",
     ]
     for name, summary in COMMANDS.items():
@@ -37,6 +38,9 @@ def _rows(parser: argparse.ArgumentParser) -> Iterator[str]:
         if action.option_strings and action.nargs != 0:
             name += f" {value}"
         words = (action.help or "").replace("%(default)s", str(action.default)).replace("|", "\\|")
+        if isinstance(action, argparse._SubParsersAction):
+            steps = [f"`{choice.dest}`: {choice.help}" for choice in action._choices_actions]
+            words = f"{'; '.join(steps)}. `--help` after one of them says more"
         yield f"| `{name}` | {words} |"
 
 

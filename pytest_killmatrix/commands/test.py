@@ -106,7 +106,9 @@ def _object(page: Page) -> dict[str, object]:
 def _lines(page: Page, screen: Output, verbose: bool) -> Iterator[Line]:
     test, kills, unique = page.test, page.kills, page.unique
     yield plain(test.nodeid, ascii=screen.ascii), {"bold": True}
-    facts = [f"{test.clean.value} in {test.seconds * 1000:,.1f} ms", f"suite {', '.join(test.suite)}"]
+    facts = [f"{test.clean.value} in {test.seconds * 1000:,.1f} ms"]
+    if tuple(test.suite) != ("new",) or test.change:  # there is a baseline
+        facts.append(f"suite {', '.join(test.suite)}")
     if test.change:
         facts.append(test.change)
     if test.excluded is not None:

@@ -6,7 +6,7 @@ Both take the delta as the JSON report has it (``analysis.delta.as_json``) and t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from pytest_killmatrix.analysis.delta import ASSERTION, GAINED, NEW, NOTHING_LEFT
@@ -65,13 +65,18 @@ def _headline(delta: Mapping[str, Any], style: Style) -> Iterator[Line]:
     words = f"of {number(headroom)} that the old suite does not detect"
     if not headroom:
         words = "there was nothing to gain: the old suite detects every mutant in scope"
-    yield style.fit(f"{'gained by assertion':{LABEL}}{number(gained):>6}   {words}"), markup
+    yield from _words("gained by assertion", number(gained), words, style, markup)
     if delta["lost"]:
         text = f"{'lost':{LABEL}}{number(len(delta['lost'])):>6}   the old suite detected them, the new one does not"
         yield style.fit(text), {"red": True, "bold": True}
     if headroom and not gained:
         what = "mutants were left to gain, and no assertion of a new test notices one"
-        yield style.fit(f"{'':{LABEL}}{'':6}   gained nothing: {what}"), {"yellow": True}
+        yield from _words("", "", f"gained nothing: {what}", style, {"yellow": True})
+
+
+def _words(label: str, amount: str, words: str, style: Style, markup: dict[str, bool]) -> Iterator[Line]:
+    for line in flow(words.split(" "), style.width, first=f"{label:{LABEL}}{amount:>6}   ", separator=" "):
+        yield line, markup
 
 
 def _context(delta: Mapping[str, Any], style: Style) -> Iterator[Line]:
@@ -127,17 +132,24 @@ def _who(delta: Mapping[str, Any], style: Style) -> Iterator[Line]:
         return
     yield "", {}
     yield style.fit("added and changed tests"), {"bold": True}
+    renamed = _renamed(delta)
     shares = sorted(delta["by_test"], key=lambda share: (-share["gained"], share["nodeid"]))
     for share in shares[: style.limit(TESTS)]:
-        yield _named(share["nodeid"], _share(share), style), {} if share["gained"] else {"yellow": True}
+        yield _named(share["nodeid"], _share(share, renamed), style), {} if share["gained"] else {"yellow": True}
     yield from _more(len(shares), TESTS, style)
 
 
-def _share(share: Mapping[str, Any]) -> str:
+def _share(share: Mapping[str, Any], renamed: Collection[str]) -> str:
     if share["verdict"] == GAINED:
         only = f", {number(share['unique'])} of them alone" if share["unique"] else ", none of them alone"
         return f"gained {number(share['gained'])}{only}"
+    if share["nodeid"] in renamed:
+        return "renamed: the old suite has it too"
     return "nothing left to gain" if share["verdict"] == NOTHING_LEFT else "noticed nothing"
+
+
+def _renamed(delta: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(pair["new"] for pair in delta["tests"]["renamed"])
 
 
 def _named(name: str, words: str, style: Style) -> str:
@@ -277,7 +289,7 @@ def markdown(delta: Mapping[str, Any], mutants: Mapping[str, Mutant]) -> str:
     if delta["by_test"]:
         lines += ["", "| added or changed test | |", "|---|---|"]
         shares = sorted(delta["by_test"], key=lambda share: (-share["gained"], share["nodeid"]))
-        lines += [f"| `{_code(share['nodeid'])}` | {_share(share)} |" for share in shares[:TESTS]]
+        lines += [f"| `{_code(share['nodeid'])}` | {_share(share, _renamed(delta))} |" for share in shares[:TESTS]]
         if len(shares) > TESTS:
             lines.append(f"| {number(len(shares) - TESTS)} more | |")
     for name in ("lost", "gained"):

@@ -65,7 +65,9 @@ def _scores(summary: Summary) -> Iterator[str]:
     yield "\n"
     for title, statuses in (("detected", DETECTED), ("not detected", UNDETECTED), ("not judged", UNJUDGED)):
         parts = [
-            f"{status.value} {number(score.counts[status.value])}" for status in statuses if score.counts[status.value]
+            f"{status.value.replace('_', ' ')} {number(score.counts[status.value])}"
+            for status in statuses
+            if score.counts[status.value]
         ]
         if parts:
             yield f"* {title}: {text(', '.join(parts))}\n"
@@ -116,6 +118,8 @@ def _excluded(summary: Summary) -> Iterator[str]:
 
 def _footer(summary: Summary) -> Iterator[str]:
     info = summary.info
+    if info.notes:
+        yield "## Notes\n\n"
     for note in info.notes:
         yield f"* {text(note)}\n"
     commit = f" of commit {code(info.commit[:12])}{' with changes' if info.dirty else ''}" if info.commit else ""

@@ -166,8 +166,9 @@ def _advice(summary: Summary) -> str:
         # code that runs at import meets every test: that many "run" it says little
         entry = max(survivors, key=lambda listed: (listed.tests < summary.judges, listed.tests))
         place = f"{plain(entry.mutant.path)}:{entry.mutant.line}"
-        what = f"{count(entry.tests, 'test')} {'runs' if entry.tests == 1 else 'run'} {place}"
-        return f"{what} and none notices the change: assert what it does"
+        if entry.tests == 1:
+            return f"1 test runs {place} and does not notice the change: assert what it does"
+        return f"{count(entry.tests, 'test')} run {place} and none notices the change: assert what it does"
     if summary.uncovered:
         (path, definition), _ = summary.uncovered.most_common(1)[0]
         return f"write a test that runs {definition} in {path}"

@@ -58,6 +58,12 @@ def test_the_two_versions(example: Path) -> None:
     begins = next(at for at, line in enumerate(lines) if "= authored variants =" in line)
     ends = next(at for at, line in enumerate(lines) if line.startswith("time "))
     assert "\n".join(lines[begins:ends]).rstrip() in HOW_TO.read_text(encoding="utf-8")  # shows real output
+    command = [sys.executable, "-m", "pytest_killmatrix.cli", "report"]
+    told = subprocess.run(
+        command, cwd=example, capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "80"}
+    ).stdout
+    assert "\n".join(lines[begins + 1 : ends]).rstrip() in told  # the command says what the run said
+    assert "nothing was mutated" not in told
 
     status, screen, second = run(example, 2)
     assert (status, second["score"]["mutations"]["qualified_by"]) == (0, [])

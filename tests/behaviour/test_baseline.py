@@ -127,6 +127,46 @@ def test_an_asserting_test_gains_what_it_asserts(new_project: Callable[[], Proje
     assert (share["gained"], share["unique"]) == (len(facts["gained"]), len(facts["gained"]))
 
 
+def test_a_baseline_alone_asks_for_a_matrix(repository: Repository) -> None:
+    repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST})
+    repository.write({"test_shop.py": OLD_TEST + NEW_TEST})
+    ran = repository.project.plain(
+        "--mutation-baseline=HEAD", "--mutation-scope=covered", f"--kill-matrix-json={repository.project.report}"
+    )
+    assert ran.status == 0, ran.screen
+    assert delta(ran)["verdict"] == "gained"
+
+
+AT_IMPORT = """\
+    LIMIT = 3
+    def price(count, rate=7):
+        return count * rate if count < LIMIT else count * rate - 1
+    """
+AT_IMPORT_TESTS = """\
+    import shop
+    def test_price(): assert shop.price(2) == 14
+    def test_many(): assert shop.price(3) == 20
+    """
+AT_IMPORT_CHANGES = {
+    "removed": (AT_IMPORT_TESTS.replace("def test_many(): assert shop.price(3) == 20", ""), True),
+    "weakened": (AT_IMPORT_TESTS.replace(" == 20", ""), True),
+    "renamed": (AT_IMPORT_TESTS.replace("test_many", "test_three"), False),
+}
+
+
+@pytest.mark.parametrize("change", AT_IMPORT_CHANGES)
+def test_old_tests_meet_mutants_of_code_that_runs_at_import(repository: Repository, change: str) -> None:
+    """Such a mutant has the old suite's test files collected again, in a child of its process."""
+    text, loses = AT_IMPORT_CHANGES[change]
+    repository.commit({"shop.py": AT_IMPORT, "test_shop.py": AT_IMPORT_TESTS})
+    repository.write({"test_shop.py": text})
+    facts = delta(repository.run("--mutation-scope=all"))
+    assert facts["tests"][change if change != "weakened" else "changed"]
+    limit = {loss["by"] for loss in facts["lost"] if loss["mutant"].startswith("shop.py::<module>::number::")}
+    assert limit == ({"assertion"} if loses else set())
+    assert facts["undecided"] == facts["unconfirmed"] == []
+
+
 def test_helpers_conftests_and_data_come_from_the_ref(repository: Repository) -> None:
     """The old suite is what it was: with today's helper, conftest or data it would kill what it did not."""
     test = "from helpers import check\nimport shop\ndef test_it(vip, data): check(shop.price(2, vip), data)\n"

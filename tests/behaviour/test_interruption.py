@@ -41,9 +41,9 @@ def judged(project: Project) -> int:
         connection.close()
 
 
-def start_and_wait(project: Project) -> subprocess.Popen[bytes]:
+def start_and_wait(project: Project, *arguments: str) -> subprocess.Popen[bytes]:
     """A run in the middle of its matrix."""
-    process = project.start(project.command("--kill-matrix-workers=1"))
+    process = project.start(project.command("--kill-matrix-workers=1", *arguments))
     deadline = time.monotonic() + 90
     while not judged(project) and time.monotonic() < deadline:
         assert process.poll() is None, (project.outside / "screen").read_text()
@@ -78,6 +78,28 @@ def test_a_signal_to_the_controller(slow: Project, name: str) -> None:
         check_resumed(slow)
     else:
         assert 0 < judged(slow) < MUTANTS
+
+
+def test_reports_inside_the_project_keep_nothing_from_going_on(slow: Project) -> None:
+    reports = ["--kill-matrix-json=report.json", "--kill-matrix-markdown=reports.md"]
+    process = start_and_wait(slow, *reports)
+    process.send_signal(signal.SIGINT)
+    ran = slow.finish(process, 30)
+    assert ran.status == 2, ran.screen
+    assert (slow.path / "report.json").exists()
+    again = slow.execute(slow.command("--kill-matrix-workers=1", *reports))
+    again.lines.fnmatch_lines(["*resumed: * mutants were judged before the interruption*"])
+    assert "changed during the run" not in again.screen
+
+
+def test_a_screen_that_goes_into_a_file_of_the_project_is_no_change_of_it(slow: Project) -> None:
+    slow.write({"screen.txt": "before\n"})
+    command = ["sh", "-c", 'exec "$@" > screen.txt', "sh", *slow.command("--kill-matrix-workers=2")]
+    ran = slow.execute(command)
+    screen = (slow.path / "screen.txt").read_text()
+    assert ran.status == 0, screen
+    assert "assertion score" in screen
+    assert "changed during the run" not in screen
 
 
 def test_ctrl_c_on_the_terminal_reaches_the_whole_process_group(slow: Project) -> None:

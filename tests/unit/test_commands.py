@@ -128,10 +128,12 @@ def test_another_programs_database_is_not_read(tmp_path: Path, capsys: pytest.Ca
     assert run(capsys, "sql", "SELECT * FROM mine", "--db", str(path))[:2] == (4, "")
 
 
-def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_teaches(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     status, out, _ = run(capsys, "--help")
     assert status == 0
     assert "which tests can go?" in out
+    assert max(map(len, out.splitlines())) <= 80
     for name, summary in cli.COMMANDS.items():
         assert summary.split()[0] in out
         status, page, _ = run(capsys, name, "--help")

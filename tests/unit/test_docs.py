@@ -75,6 +75,17 @@ def test_every_option_is_explained_beside_the_generated_page(option: options.Opt
     assert any(re.search(rf"{option.flag}(?![\w-])", page.read_text(encoding="utf-8")) for page in pages)
 
 
+def test_commands_that_are_shown_ask_for_what_they_say() -> None:
+    known = {option.flag: option.dest for option in options.OPTIONS}
+    commands = [
+        line for page in PAGES for line in re.findall(r"^\$ pytest .*--.*$", page.read_text("utf-8"), re.MULTILINE)
+    ]
+    assert commands
+    for command in commands:
+        ours = {known[flag] for flag in re.findall(r"--[\w-]+", command) if flag in known}
+        assert not ours or ours & set(options.ASKING), command
+
+
 def test_options_that_are_named_exist() -> None:
     flags = {option.flag for option in options.OPTIONS}
     for page in PAGES:

@@ -57,6 +57,31 @@ def with_delta(path: Path) -> Path:
     return path
 
 
+NOTHING = {"verdict": "gained nothing", "gained_by_assertion": 0, "gained": [], "headroom": 2}
+HEADLINES = {
+    "gained nothing": (NOTHING, "no assertion of a new test notices one"),
+    "nothing to gain": ({**NOTHING, "verdict": "nothing to gain", "headroom": 0}, "detects every mutant in scope"),
+}
+
+
+@pytest.mark.parametrize("name", HEADLINES)
+def test_the_delta_says_its_headline_whole_on_a_narrow_screen(name: str) -> None:
+    changed, words = HEADLINES[name]
+    lines = [line for line, _ in render_delta({**DELTA, **changed}, {}, style_of(80, 0, ascii=False), quiet=True)]
+    assert words in " ".join(" ".join(lines).split())
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_renamed_test_is_not_said_to_notice_nothing() -> None:
+    share = {"nodeid": "t.py::n", "change": "renamed", "gained": 0, "unique": 0, "verdict": "noticed nothing"}
+    tests = {**DELTA["tests"], "added": [], "renamed": [{"old": "t.py::o", "new": "t.py::n"}]}
+    changed = {**DELTA, **NOTHING, "by_test": [share], "tests": tests}
+    screen = "\n".join(line for line, _ in render_delta(changed, {}, style_of(80, 0, ascii=False), quiet=False))
+    for text in (screen, markdown.delta_block(changed, {})):
+        assert "renamed: the old suite has it too" in text
+        assert "noticed nothing" not in text
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     with Reader(realistic(tmp_path_factory.mktemp("reports") / "a.sqlite")) as reader:

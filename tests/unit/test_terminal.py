@@ -111,7 +111,7 @@ def test_a_control_that_failed_comes_first(tmp_path: Path) -> None:
     [
         ([Status.KILLED], "nothing: the suite detects every mutant"),
         ([Status.KILLED, Status.NO_COVERAGE], "write a test that runs f in src/words.py"),
-        ([Status.SURVIVED, Status.NO_COVERAGE], "none notices the change"),
+        ([Status.SURVIVED, Status.NO_COVERAGE], "does not notice the change"),
         ([Status.KILLED, Status.PENDING], "1 mutant could not be judged"),
         ([Status.PENDING], "no mutant was judged"),
         ([Status.KILLED, Status.NO_USABLE_TEST], "make the tests above usable"),
