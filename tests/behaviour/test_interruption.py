@@ -92,16 +92,6 @@ def test_reports_inside_the_project_keep_nothing_from_going_on(slow: Project) ->
     assert "changed during the run" not in again.screen
 
 
-def test_a_screen_that_goes_into_a_file_of_the_project_is_no_change_of_it(slow: Project) -> None:
-    slow.write({"screen.txt": "before\n"})
-    command = ["sh", "-c", 'exec "$@" > screen.txt', "sh", *slow.command("--kill-matrix-workers=2")]
-    ran = slow.execute(command)
-    screen = (slow.path / "screen.txt").read_text()
-    assert ran.status == 0, screen
-    assert "assertion score" in screen
-    assert "changed during the run" not in screen
-
-
 def test_ctrl_c_on_the_terminal_reaches_the_whole_process_group(slow: Project) -> None:
     process = start_and_wait(slow)
     os.killpg(process.pid, signal.SIGINT)

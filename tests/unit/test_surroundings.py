@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from pytest_killmatrix import environment
 from pytest_killmatrix.surroundings import Surroundings
 
 
@@ -117,3 +118,11 @@ def test_equal_values_are_the_same_and_equal_objects_are_not(monkeypatch: pytest
     assert before.changed() == {"builtins"}
     monkeypatch.setattr(builtins, "SHOP", value)
     assert before.changed() == frozenset()
+
+
+def test_a_file_that_the_screen_goes_into_is_known(tmp_path: Path) -> None:
+    (tmp_path / "code.py").touch()
+    with open(tmp_path / "screen.txt", "w") as screen, open(os.devnull) as null:
+        wanted = [os.fstat(screen.fileno()), os.fstat(null.fileno())]
+        assert environment.same_files(tmp_path, wanted) == [tmp_path / "screen.txt"]
+        assert environment.same_files(tmp_path, wanted[1:]) == []
