@@ -31,12 +31,14 @@ _DESCRIBES: Final = (
 class Place:
     """Where a collected item comes from: its file (relative to rootdir), its classes, and its function.
 
-    ``function`` is None where it is no Python function (a doctest, a file of another plugin).
+    ``function`` is None where it is no Python function (a doctest, a file of another plugin); ``target`` is where the
+    path leads through links, if it does.
     """
 
     path: str
     classes: tuple[str, ...] = ()
     function: str | None = None
+    target: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,8 @@ class Fingerprints:
             own, rest = self._hash(place.path), ""
         else:
             own, rest = _digest(code), module.rest
-        around = _digest(rest, *self._visible(place.path))
+        seen = (digest for path in (place.path, place.target) if path is not None for digest in self._visible(path))
+        around = _digest(rest, *seen)
         return Fingerprint(_digest(own, around, *place.classes, place.function or ""), own, around)
 
     def names(self, path: str) -> tuple[str, ...]:

@@ -618,3 +618,17 @@ def test_doctests_in_texts(repository: Repository) -> None:
     tests = delta(ran)["tests"]
     assert (tests["changed"], tests["unchanged"]) == (["docs/use.rst::use.rst"], 2)
     assert tests["removed"] == ["docs/gone.rst::gone.rst"]
+
+
+def test_tests_in_a_folder_that_is_a_link(repository: Repository) -> None:
+    fixture = "import pytest\n@pytest.fixture\ndef limit(): return {}\n"
+    test = "import shop\ndef test(limit): assert shop.price(2, True) < limit\n"
+    ini = "[pytest]\npythonpath = .\ntestpaths = tests\n"
+    (repository.project.path / "tests").symlink_to("shared")
+    repository.commit(
+        {"shop.py": SHOP, "pytest.ini": ini, "shared/conftest.py": fixture.format(15), "shared/test_it.py": test}
+    )
+    repository.write({"shared/conftest.py": fixture.format(12)})
+    ran = repository.run("--mutation-scope=all")
+    assert delta(ran)["tests"]["changed"] == ["tests/test_it.py::test"]
+    assert gained(ran)["vip"] == "assertion"

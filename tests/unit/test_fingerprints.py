@@ -137,6 +137,16 @@ def test_a_file_of_tests_elsewhere_that_a_test_imports(conftest: str) -> None:
     assert maker(files).of(place) != maker({**files, conftest: "def x(): return 2\n"}).of(place)
 
 
+def test_conftests_beside_the_target_of_a_link() -> None:
+    files = {"shop.py": "", "real/test_a.py": "def test_a(): pass\n", "real/conftest.py": "def x(): return 1\n"}
+    place = Place("real/test_a.py", (), "test_a")
+    linked = Place("link/test_a.py", (), "test_a", "real/test_a.py")
+    more = {**files, "real/conftest.py": "def x(): return 2\n"}
+    assert maker(files).of(place) != maker(more).of(place)
+    texts = {**files, "link/test_a.py": files["real/test_a.py"]}
+    assert maker(texts).of(linked) != maker({**texts, **more}).of(linked)
+
+
 SPOKEN_OF = {
     "by name": ("READ = 'samples/test_x.py'", "tests/samples/test_x.py", True),
     "by folder": ("for path in place.glob('samples/*.py'): pass", "tests/samples/test_x.py", True),
