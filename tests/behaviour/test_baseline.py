@@ -241,6 +241,8 @@ def test_only_selected_tests_are_compared(repository: Repository) -> None:
     facts = delta(repository.run("--mutation-scope=all", "test_shop.py::test_vip", "test_shop.py::test_smoke"))
     assert facts["tests"]["added"] == ["test_shop.py::test_vip"]
     assert (facts["tests"]["unchanged"], facts["tests"]["removed"]) == (1, [])
+    alone = repository.run("--mutation-scope=all", "test_shop.py::test_vip")
+    assert "of what was selected, HEAD has no test" in " ".join(alone.screen.split())
 
 
 def test_restored_is_no_gain(repository: Repository) -> None:
@@ -543,6 +545,17 @@ def test_a_test_that_others_spoil_today_may_have_judged_before(repository: Repos
     assert facts["gained"] == []
     assert facts["kept_by"]["assertion"] >= 5
     assert facts["tests"]["excluded"] == []
+
+
+def test_a_test_that_others_spoil_in_both_suites(repository: Repository) -> None:
+    spoil = "import os\ndef test_a(): os.environ['SPOILED'] = '1'\n"
+    test = "import os, shop\ndef test_vip(): assert 'SPOILED' not in os.environ and shop.price(2, True) == 11\n"
+    repository.commit({"shop.py": SHOP, "test_a.py": spoil, "test_vip.py": test})
+    repository.write({"test_new.py": "import shop\ndef test_new(): assert shop.price(2, False) == 14\n"})
+    facts = delta(repository.run("--mutation-scope=all", status=1))
+    assert facts["lost"] == []
+    assert facts["gained_by_assertion"] > 0
+    assert [test["nodeid"] for test in facts["tests"]["excluded"]] == ["test_vip.py::test_vip"]
 
 
 def test_a_link_to_a_folder_is_what_it_was(repository: Repository) -> None:
