@@ -111,6 +111,10 @@ class Comparison:
         """Learn what the old suite has, and what became of it."""
         self.collected = self.suite.collected()
         self.changes = changing.compare(self.known, self.collected.tests)
+        if not self.collected.tests:
+            self.notes.append(
+                f"of what was selected, {self.basis.ref} has no test: whatever today's tests notice is called gained"
+            )
 
     # -- scope -----------------------------------------------------------------------------------------------------
 
@@ -175,7 +179,8 @@ class Comparison:
         if tests or self.contributors():
             self._asked = {index for index in changes.shared if changes.pairs[index] in excluded}
             tests |= self._asked
-        self.suite.go(Go(tests, frozenset(mutants)) if tests else None)
+        # what spoils a test may be in any file
+        self.suite.go(Go(tests, frozenset(mutants), bool(self._asked)) if tests else None)
         if tests:
             self._sidecar = self.suite.made(patience)
         self._ran = sorted(tests)

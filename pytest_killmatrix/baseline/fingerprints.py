@@ -31,12 +31,14 @@ _DESCRIBES: Final = (
 class Place:
     """Where a collected item comes from: its file (relative to rootdir), its classes, and its function.
 
-    ``function`` is None where it is no Python function (a doctest, a file of another plugin).
+    ``function`` is None where it is no Python function (a doctest, a file of another plugin); ``target`` is where the
+    path leads through links, if it does.
     """
 
     path: str
     classes: tuple[str, ...] = ()
     function: str | None = None
+    target: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class Fingerprints:
         self._modules: dict[str, Module | None] = {}
         self._hashes: dict[str, str] = {}
         self._seen: dict[str, str] = {}
+        self._spoken: dict[str, frozenset[str]] = {}
         self._everyone = frozenset(path for path in side.conftests if has_wide_effects(self._text(path)))
 
     def of(self, place: Place) -> Fingerprint:
@@ -72,7 +75,8 @@ class Fingerprints:
             own, rest = self._hash(place.path), ""
         else:
             own, rest = _digest(code), module.rest
-        around = _digest(rest, *self._visible(place.path))
+        seen = (digest for path in (place.path, place.target) if path is not None for digest in self._visible(path))
+        around = _digest(rest, *seen)
         return Fingerprint(_digest(own, around, *place.classes, place.function or ""), own, around)
 
     def names(self, path: str) -> tuple[str, ...]:
@@ -90,7 +94,10 @@ class Fingerprints:
             conftests = (chain & self._side.conftests) | self._everyone
             start = {path, *conftests, *self._side.helpers}
             modules = self._imports.closure(start) & (self._side.modules | self._side.conftests) - {path}
-            files = {*conftests, *self._side.helpers, *self._side.data, *modules}
+            texts = frozenset(word for file in start for word in self._words(file))
+            others = (self._side.modules | self._side.conftests) - modules - {path}
+            read = {other for other in others if _is_spoken_of(other, path, texts)}
+            files = {*conftests, *self._side.helpers, *self._side.data, *modules, *read}
             self._seen[path] = _digest(*(f"{name}\0{self._hash(name)}" for name in sorted(files)))
         yield self._seen[path]
 
@@ -98,6 +105,18 @@ class Fingerprints:
         if path not in self._modules:
             self._modules[path] = read_module(self._text(path), self._functions) if path.endswith(".py") else None
         return self._modules[path]
+
+    def _words(self, path: str) -> frozenset[str]:
+        """The words in the texts of a Python file."""
+        if path not in self._spoken:
+            tree = _parse(self._text(path))
+            texts = (
+                node.value
+                for node in (ast.walk(tree) if tree is not None else ())
+                if isinstance(node, ast.Constant) and isinstance(node.value, str)
+            )
+            self._spoken[path] = frozenset(word for text in texts for word in _WORD.findall(text))
+        return self._spoken[path]
 
     def _hash(self, path: str) -> str:
         """Of a Python file's syntax tree, of any other file's bytes."""
@@ -112,6 +131,18 @@ class Fingerprints:
             return self._project.read(path)
         except OSError:
             return b"unreadable"
+
+
+def _is_spoken_of(other: str, path: str, words: frozenset[str]) -> bool:
+    """Whether texts with these words may mean another file: by its name, or by a folder beside the file ``path``.
+
+    Test files can be what a test reads or runs; those are data, whatever their names.
+    """
+    place, folder = PurePosixPath(other), PurePosixPath(path).parent
+    names = [place.stem] if place.name != CONFTEST else []
+    if place.is_relative_to(folder):
+        names += place.relative_to(folder).parts[:-1]
+    return any(words.issuperset(_WORD.findall(name)) for name in names)
 
 
 @dataclass(frozen=True, slots=True)

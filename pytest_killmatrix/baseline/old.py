@@ -59,10 +59,14 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """Which tests (by index of ``Collected``) meet the mutants with these keys."""
+    """Which tests (by index of ``Collected``) meet the mutants with these keys.
+
+    ``everyone`` has all others run beside them on clean code, not only those of the same files.
+    """
 
     tests: frozenset[int]
     mutants: frozenset[str]
+    everyone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +183,11 @@ class Lead:
         if self.go is None:
             pytest.exit("nothing of the old suite has to be run", 0)
         files = {session.items[index].nodeid.partition("::")[0] for index in self.go.tests}
-        kept = [(index, item) for index, item in enumerate(session.items) if item.nodeid.partition("::")[0] in files]
+        kept = [
+            (index, item)
+            for index, item in enumerate(session.items)
+            if self.go.everyone or item.nodeid.partition("::")[0] in files
+        ]
         session.items[:] = [item for _, item in kept]
         self.indexes = {position: index for position, (index, _) in enumerate(kept)}
 

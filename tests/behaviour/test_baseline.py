@@ -290,6 +290,8 @@ def test_only_selected_tests_are_compared(repository: Repository) -> None:
     facts = delta(repository.run("--mutation-scope=all", "test_shop.py::test_vip", "test_shop.py::test_smoke"))
     assert facts["tests"]["added"] == ["test_shop.py::test_vip"]
     assert (facts["tests"]["unchanged"], facts["tests"]["removed"]) == (1, [])
+    alone = repository.run("--mutation-scope=all", "test_shop.py::test_vip")
+    assert "of what was selected, HEAD has no test" in " ".join(alone.screen.split())
 
 
 def test_restored_is_no_gain(repository: Repository) -> None:
@@ -602,6 +604,17 @@ def test_a_test_that_others_spoil_today_may_have_judged_before(repository: Repos
     assert facts["tests"]["excluded"] == []
 
 
+def test_a_test_that_others_spoil_in_both_suites(repository: Repository) -> None:
+    spoil = "import os\ndef test_a(): os.environ['SPOILED'] = '1'\n"
+    test = "import os, shop\ndef test_vip(): assert 'SPOILED' not in os.environ and shop.price(2, True) == 11\n"
+    repository.commit({"shop.py": SHOP, "test_a.py": spoil, "test_vip.py": test})
+    repository.write({"test_new.py": "import shop\ndef test_new(): assert shop.price(2, False) == 14\n"})
+    facts = delta(repository.run("--mutation-scope=all", status=1))
+    assert facts["lost"] == []
+    assert facts["gained_by_assertion"] > 0
+    assert [test["nodeid"] for test in facts["tests"]["excluded"]] == ["test_vip.py::test_vip"]
+
+
 def test_a_link_to_a_folder_is_what_it_was(repository: Repository) -> None:
     """Where it leads belongs to the tests, and nothing is written through it."""
     data = "(pathlib.Path(__file__).parent / 'data/x').read_text()"
@@ -675,3 +688,17 @@ def test_doctests_in_texts(repository: Repository) -> None:
     tests = delta(ran)["tests"]
     assert (tests["changed"], tests["unchanged"]) == (["docs/use.rst::use.rst"], 2)
     assert tests["removed"] == ["docs/gone.rst::gone.rst"]
+
+
+def test_tests_in_a_folder_that_is_a_link(repository: Repository) -> None:
+    fixture = "import pytest\n@pytest.fixture\ndef limit(): return {}\n"
+    test = "import shop\ndef test(limit): assert shop.price(2, True) < limit\n"
+    ini = "[pytest]\npythonpath = .\ntestpaths = tests\n"
+    (repository.project.path / "tests").symlink_to("shared")
+    repository.commit(
+        {"shop.py": SHOP, "pytest.ini": ini, "shared/conftest.py": fixture.format(15), "shared/test_it.py": test}
+    )
+    repository.write({"shared/conftest.py": fixture.format(12)})
+    ran = repository.run("--mutation-scope=all")
+    assert delta(ran)["tests"]["changed"] == ["tests/test_it.py::test"]
+    assert gained(ran)["vip"] == "assertion"

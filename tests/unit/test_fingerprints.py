@@ -137,6 +137,35 @@ def test_a_file_of_tests_elsewhere_that_a_test_imports(conftest: str) -> None:
     assert maker(files).of(place) != maker({**files, conftest: "def x(): return 2\n"}).of(place)
 
 
+def test_conftests_beside_the_target_of_a_link() -> None:
+    files = {"shop.py": "", "real/test_a.py": "def test_a(): pass\n", "real/conftest.py": "def x(): return 1\n"}
+    place = Place("real/test_a.py", (), "test_a")
+    linked = Place("link/test_a.py", (), "test_a", "real/test_a.py")
+    more = {**files, "real/conftest.py": "def x(): return 2\n"}
+    assert maker(files).of(place) != maker(more).of(place)
+    texts = {**files, "link/test_a.py": files["real/test_a.py"]}
+    assert maker(texts).of(linked) != maker({**texts, **more}).of(linked)
+
+
+SPOKEN_OF = {
+    "by name": ("READ = 'samples/test_x.py'", "tests/samples/test_x.py", True),
+    "by folder": ("for path in place.glob('samples/*.py'): pass", "tests/samples/test_x.py", True),
+    "a conftest by folder": ("READ = 'samples'", "tests/samples/conftest.py", True),
+    "a name with a dash": ("READ = 'the-samples'", "tests/the-samples/test_x.py", True),
+    "elsewhere by name": ("READ = 'test_x'", "other/test_x.py", True),
+    "not at all": ("READ = 'a sample'", "tests/samples/test_x.py", False),
+    "a folder elsewhere": ("READ = 'other'", "other/test_x.py", False),
+}
+
+
+@pytest.mark.parametrize("name", SPOKEN_OF)
+def test_a_test_file_that_a_test_reads(name: str) -> None:
+    text, other, expected = SPOKEN_OF[name]
+    files = {"shop.py": "", "tests/test_a.py": f"{text}\ndef test_a(): pass\n", other: "X = 1\n"}
+    place = Place("tests/test_a.py", (), "test_a")
+    assert (maker(files).of(place) != maker({**files, other: "X = 2\n"}).of(place)) is expected
+
+
 def test_what_cannot_be_taken_apart_is_its_whole_file() -> None:
     files = {
         "shop.py": "",
