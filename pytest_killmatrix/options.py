@@ -53,8 +53,8 @@ OPTIONS: Final = (
     Option(
         "--mutation-scope",
         "which mutants: all, those in lines of source changed since the baseline (changed), those in lines that added "
-        "or changed tests reach (covered); auto with a baseline is changed if source changed, else covered, and all "
-        "without one",
+        "or changed tests reach (covered); auto is changed if source changed, else covered, and all where tests "
+        "were removed or there is no baseline",
         None,
         "auto",
         "mutation_scope",

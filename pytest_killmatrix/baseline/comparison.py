@@ -17,7 +17,7 @@ from pytest_killmatrix.baseline import changes as changing
 from pytest_killmatrix.baseline.changes import Changes, Known
 from pytest_killmatrix.baseline.old import Collected, Go
 from pytest_killmatrix.baseline.repository import RefError
-from pytest_killmatrix.baseline.scope import AUTO, CHANGED, COVERED, Said, changed_lines, differs, in_scope
+from pytest_killmatrix.baseline.scope import ALL, AUTO, CHANGED, COVERED, Said, changed_lines, differs, in_scope
 from pytest_killmatrix.baseline.suite import Basis, OldSuite, OldSuiteFailed
 from pytest_killmatrix.clean.observer import file_context, test_context
 from pytest_killmatrix.model import Cell, Clean, Excluded, Isolation, Mutant, Outcome, Status, Test
@@ -99,6 +99,7 @@ class Comparison:
     _ran: list[int] = field(default_factory=list)  # the old tests that ran by themselves
     _asked: set[int] = field(default_factory=set)  # old tests whose pair judges nothing, though it is the same
     _sidecar: Path = Path()
+    _chosen: bool = False  # nobody asked for the scope
 
     def start(self) -> None:
         """Lay the old tree out and have its tests collected meanwhile."""
@@ -123,6 +124,7 @@ class Comparison:
         now = {name: path.read_bytes() for name, path in files.items()}
         before = {name: self.basis.repository.text(self.basis.commit, name) for name in files}
         if self.scope == AUTO:
+            self._chosen = True
             self.scope = CHANGED if any(differs(before[name], text) for name, text in now.items()) else COVERED
         if self.scope != CHANGED:
             return [True] * len(mutants)
@@ -137,7 +139,13 @@ class Comparison:
     def reached_by_contributors(
         self, mutants: Sequence[Mutant], tests: Sequence[Test], reach: ReachMap, paths: Mapping[str, str]
     ) -> list[bool]:
-        """For each mutant whether it is in scope, where that is one of what added and changed tests reach."""
+        """For each mutant whether it is in scope, where that is one of what added and changed tests reach.
+
+        Where nobody asked for that and tests were taken out, all are: what those reached may be lost.
+        """
+        if self.scope == COVERED and self._chosen and changing.REMOVED in self.changes.old:
+            self.scope = ALL
+            self.notes.append("tests were removed, so every mutant is in scope: what they noticed may be lost")
         if self.scope != COVERED:
             return [True] * len(mutants)
         mine = {test_context(index) for index in self.contributors()}

@@ -14,6 +14,7 @@ from pytest_killmatrix.model import Mutant, Outcome
 AUTO: Final = "auto"
 CHANGED: Final = "changed"
 COVERED: Final = "covered"
+ALL: Final = "all"
 
 
 @dataclass(frozen=True, slots=True)

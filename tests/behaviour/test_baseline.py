@@ -249,9 +249,9 @@ def test_a_removed_test_loses_what_it_alone_noticed(repository: Repository) -> N
         }
     )
     repository.write({"test_old.py": None})
-    ran = repository.run("--mutation-scope=all", "--mutation-fail-on-lost", status=1)
+    ran = repository.run("--mutation-fail-on-lost", status=1)
     facts = delta(ran)
-    assert facts["gained"] == []
+    assert (facts["scope"], facts["gained"]) == ("all", [])
     assert {name for one in facts["lost"] for name in one["was_killed_by"]} == {"test_old.py::test_vip"}
     assert facts["tests"]["removed"] == ["test_old.py::test_vip"]
     ran.lines.fnmatch_lines(
