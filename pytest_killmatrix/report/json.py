@@ -12,6 +12,7 @@ from pytest_killmatrix.model import Cause, RunInfo, Test
 from pytest_killmatrix.report.cells import cell_object
 from pytest_killmatrix.report.files import FORMATS, write_report
 from pytest_killmatrix.report.why import why_object
+from pytest_killmatrix.sharding import held
 from pytest_killmatrix.store.reader import MutantRow, Reader
 
 SCHEMA_VERSION = 1
@@ -68,8 +69,8 @@ def run_object(info: RunInfo) -> dict[str, object]:
         "hash_seed": info.hash_seed,
         "complete": info.complete,
         "population": info.population,
-        "sample": None,
-        "shard": None,
+        "sample": info.sample,
+        "shard": _shard(info),
         "options": info.options,
         "cpu": {**cpu, "total": sum(cpu.values()) if total is None else total},
         "controls": {
@@ -77,6 +78,14 @@ def run_object(info: RunInfo) -> dict[str, object]:
             "routes": dict.fromkeys(ROUTES, "not exercised") | info.routes,
         },
     }
+
+
+def _shard(info: RunInfo) -> dict[str, object] | None:
+    if info.shard is None:
+        return None
+    parts = info.shard.get("parts")
+    runs = [info.id] if parts is None else [part["run"] for part in parts]
+    return {"indexes": held(info.shard), "count": info.shard["count"], "runs": runs}
 
 
 def test_object(test: Test) -> dict[str, object]:
