@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_killmatrix import environment
+from pytest_killmatrix.analysis.sampling import draw
 from pytest_killmatrix.baseline.comparison import Comparison, RunAgain, stopping
 from pytest_killmatrix.baseline.old import Answer, Looped, Made
 from pytest_killmatrix.baseline.scope import Said
@@ -133,6 +134,7 @@ class Maker:
         self._run_clean()
         if self.comparison is not None:
             self._narrow_to_tests(self.comparison)
+        self._take_sample()
         self._add_variants()
         self._take_shard(files)
         self._plan()
@@ -244,10 +246,18 @@ class Maker:
                 files = {name: targets.files[name] for name in targets.mutated}
                 self._keep(self.comparison.in_changed_lines(self.mutants, files))
 
+    def _take_sample(self) -> None:
+        """Leave out what is not drawn, where a sample will do."""
+        self.info.population = len(self.mutants)
+        self.known = frozenset(mutant.key for mutant in self.mutants)
+        if self.settings.sample is not None:
+            amount, percent = self.settings.sample
+            kept, self.info.sample = draw(self.mutants, amount, percent, self.settings.seed)
+            self._keep(kept)
+
     def _add_variants(self) -> None:
         """Authored variants come after the generated mutants, and are told from them by that."""
-        self.generated = self.info.population = len(self.mutants)
-        self.known = frozenset(mutant.key for mutant in self.mutants)
+        self.generated = len(self.mutants)
         audit = self.prepared.audit
         self.variants = place(audit, self.prepared.items) if audit is not None else []
         for placed in self.variants:

@@ -98,6 +98,14 @@ OPTIONS: Final = (
         "",
         "mutation_operators",
     ),
+    Option(
+        "--mutation-sample",
+        "only a sample of so many mutants, or of that percentage: drawn by a hash of the key, stratified by file and "
+        "operator; the scores get intervals",
+        "N|P%",
+        ini="mutation_sample",
+    ),
+    Option("--mutation-seed", "another seed draws another sample", "S", "0", "mutation_seed"),
     Option("--mutants", "only the mutants with this key; a glob is allowed; repeatable", "KEY", repeat=True),
     Option(
         "--mutation-variants",
@@ -260,6 +268,8 @@ class Settings:
     variants: Path | None = None
     generate: bool = True  # mutants, besides the authored variants
     shard: tuple[int, int] | None = None  # the I-th of N
+    sample: tuple[float, bool] | None = None  # how many mutants, or which percentage of them
+    seed: int = 0
 
     def reports(self) -> list[tuple[str, str, Path]]:
         """The report files that were asked for: the format's name, the option, the place."""
@@ -287,6 +297,8 @@ class Settings:
             "clean_runs": self.clean_runs,
             "alone": self.alone,
             **({"variants": self.variants.name, "generate": self.generate} if self.variants is not None else {}),
+            **({"sample": "{:g}{}".format(self.sample[0], "%" * self.sample[1])} if self.sample is not None else {}),
+            **({"seed": self.seed} if self.sample is not None else {}),
             **({"shard": f"{self.shard[0]}/{self.shard[1]}"} if self.shard is not None else {}),
         }
 
@@ -408,6 +420,8 @@ def read(config: pytest.Config) -> Settings:
         github=bool(values["--kill-matrix-github"]),
         variants=place("--mutation-variants"),
         generate=bool(values["--kill-matrix"] or config.getoption("killmatrix_mutate") or not variants),
+        sample=sample(values["--mutation-sample"]),
+        seed=_whole("--mutation-seed", values["--mutation-seed"], 0),
         shard=shard(config.getoption("killmatrix_kill_matrix_shard"), baseline),
     )
 
@@ -496,6 +510,20 @@ def _gain(text: str | None, scope: str) -> tuple[float, bool] | None:
             f"--mutation-min-gain={text}: with --mutation-scope=covered the new tests choose what they are measured "
             "by; give a number of mutants, or another scope"
         )
+    return number, percent
+
+
+def sample(text: str | None) -> tuple[float, bool] | None:
+    """(number, whether it is a percentage) of ``--mutation-sample``; UsageError says what would do."""
+    if not text:
+        return None
+    percent = text.endswith("%")
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf") or (number > 100 if percent else number != int(number)):
+        raise pytest.UsageError(f"--mutation-sample={text}: give a number of mutants, or a percentage such as 10%")
     return number, percent
 
 

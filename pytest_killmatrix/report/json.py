@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 from pytest_killmatrix import __version__
+from pytest_killmatrix.analysis.sampling import Interval
 from pytest_killmatrix.analysis.score import Ratio, Score
 from pytest_killmatrix.model import Cause, RunInfo, Test
 from pytest_killmatrix.report.cells import cell_object
@@ -130,18 +132,18 @@ def score_object(score: Score) -> dict[str, object]:
     return {
         "reference_set": score.reference_set,
         "reached": list(score.reached),
-        "assertion": _ratio(score.assertion),
-        "detection": _ratio(score.detection),
+        "assertion": _ratio(score.assertion, score.intervals.get("assertion")),
+        "detection": _ratio(score.detection, score.intervals.get("detection")),
         "counts": score.counts,
     }
 
 
-def _ratio(ratio: Ratio) -> dict[str, object]:
+def _ratio(ratio: Ratio, interval: Interval | None) -> dict[str, object]:
     return {
         "numerator": ratio.numerator,
         "denominator": ratio.denominator,
         "value": ratio.value,
-        "interval": None,
+        "interval": None if interval is None else asdict(interval),
     }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pytest_killmatrix.analysis.score import DETECTED, NO_CANDIDATE, UNDETECTED, UNJUDGED, Ratio
 from pytest_killmatrix.model import Status
-from pytest_killmatrix.report.extent import is_partial, reference_notes, unfinished
+from pytest_killmatrix.report.extent import interval_notes, is_partial, reference_notes, unfinished
 from pytest_killmatrix.report.listing import Line, Style, excluded_tests, mutant_lists
 from pytest_killmatrix.report.summary import Summary, summarize
 from pytest_killmatrix.report.text import count, duration, flow, number, percent, plain, printable
@@ -96,6 +96,9 @@ def _headline(summary: Summary, style: Style) -> Iterator[Line]:
     yield style.fit(_score("assertion score", score.assertion, "killed / (killed + survived)")), {"bold": True}
     yield style.fit(_score("detection score", score.detection, "detected / (detected + not detected)")), {"bold": True}
     words = f"mutants, by {count(summary.judges, 'test')} in {count(summary.cells, 'cell')}"
+    for note in interval_notes(score):
+        for line in style.wrap(note, first="  "):
+            yield line, {}
     yield style.fit(_score("reached", score.reached, words)), {}
 
 
