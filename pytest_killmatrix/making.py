@@ -36,6 +36,7 @@ from pytest_killmatrix.oracle.subjects import Placed, mutant_of, place
 from pytest_killmatrix.oracle.subjects import plan as plan_variant
 from pytest_killmatrix.plan import Planned, narrowed, plan_mutant, plan_static
 from pytest_killmatrix.prepared import Prepared, Stop, Written
+from pytest_killmatrix.projecting import projection
 from pytest_killmatrix.report.narrator import Narrator
 from pytest_killmatrix.sharding import Shard
 from pytest_killmatrix.source import encoding_of
@@ -48,6 +49,7 @@ from pytest_killmatrix.store.writer import Sidecar
 from pytest_killmatrix.surroundings import Surroundings
 
 if TYPE_CHECKING:
+    from pytest_killmatrix.analysis.projection import Projection
     from pytest_killmatrix.baseline.old import Lead
 
 _USAGE: Final = 4
@@ -93,6 +95,10 @@ class Maker:
     def make(self) -> int:
         """Make the matrix; the exit status that it alone would have."""
         try:
+            if self.settings.plan:
+                self._prepare()
+                self._project(self.plan)
+                return 0
             with Sidecar.open(self.settings.sidecar) as sidecar:
                 return self._make(sidecar)
         except StoreError as error:
@@ -115,6 +121,27 @@ class Maker:
     def _make(self, sidecar: Sidecar) -> int:
         if sidecar.notice:
             self.info.notes.append(sidecar.notice)
+        files = self._prepare()
+        run = self._store(sidecar, files)
+        try:
+            self._refuse_long()
+            self._control(sidecar, run)
+            self._fill(sidecar, run)
+            self._declare(sidecar, run)
+            if self.comparison is not None:
+                self._compare(self.comparison, sidecar, run)
+            if self.prepared.lead is not None:
+                self._answer(self.prepared.lead, sidecar, run)
+            else:
+                self._explain(sidecar, run)
+            self._end_children()
+            self._note_changes(files)
+        finally:
+            self._account(sidecar, run)  # of an interrupted run too
+        return conclude(self.settings, sidecar, run, self.info, self.contradictions)
+
+    def _prepare(self) -> dict[str, str]:
+        """Everything before a mutant runs; the hashes of the project's files."""
         if self.settings.generate:
             self.info.notes.append(self.prepared.targets.described())
         if self.prepared.executor_because is not None:
@@ -138,22 +165,25 @@ class Maker:
         self._add_variants()
         self._take_shard(files)
         self._plan()
-        run = self._store(sidecar, files)
-        try:
-            self._control(sidecar, run)
-            self._fill(sidecar, run)
-            self._declare(sidecar, run)
-            if self.comparison is not None:
-                self._compare(self.comparison, sidecar, run)
-            if self.prepared.lead is not None:
-                self._answer(self.prepared.lead, sidecar, run)
-            else:
-                self._explain(sidecar, run)
-            self._end_children()
-            self._note_changes(files)
-        finally:
-            self._account(sidecar, run)  # of an interrupted run too
-        return conclude(self.settings, sidecar, run, self.info, self.contradictions)
+        return files
+
+    def _project(self, plan: Sequence[Planned]) -> Projection:
+        found = projection(plan, self.tests, self.costs, self.settings.workers, self.settings.sidecar)
+        self.prepared.projection = found
+        return found
+
+    def _refuse_long(self) -> None:
+        """Stop where what is left to run is projected to take longer than was allowed."""
+        limit = self.settings.max_minutes
+        if limit is None:
+            return
+        left = self._project([planned for planned in self.plan if planned.mutant not in self.finished])
+        if left.seconds > 60 * limit:
+            raise Stop(
+                f"no mutant was run: the matrix is projected to take {left.seconds / 60:.1f} minutes, and "
+                f"--kill-matrix-max-minutes={limit:g}: allow more, or choose less with --mutate or --mutation-sample",
+                _USAGE,
+            )
 
     # -- the old suite, where there is a baseline ---------------------------------------------------------------------
 
@@ -316,6 +346,7 @@ class Maker:
         self.info.notes.extend(clean.notes)
         self.tests, self.reach, self.pool = clean.tests, clean.reach, clean.pool
         self.needs, self.unsafe = clean.needs, clean.unsafe
+        self.costs = clean.costs
 
     # -- 3. plan ---------------------------------------------------------------------------------------------------
 

@@ -183,6 +183,19 @@ OPTIONS: Final = (
         "kill_matrix_sandbox",
         choices=("off", "copy"),
     ),
+    Option(
+        "--kill-matrix-plan",
+        "after the clean runs print how many mutants and cells there are, by which route, and the projected time; "
+        "run nothing more",
+        switch=True,
+    ),
+    Option(
+        "--kill-matrix-max-minutes",
+        "refuse, with exit status 4, to run a matrix that is projected to take longer; the clean run is kept",
+        "M",
+        None,
+        "kill_matrix_max_minutes",
+    ),
     Option("--kill-matrix-fresh", "do not resume an interrupted run", switch=True),
     Option(
         "--kill-matrix-shard",
@@ -270,6 +283,8 @@ class Settings:
     shard: tuple[int, int] | None = None  # the I-th of N
     sample: tuple[float, bool] | None = None  # how many mutants, or which percentage of them
     seed: int = 0
+    plan: bool = False
+    max_minutes: float | None = None
 
     def reports(self) -> list[tuple[str, str, Path]]:
         """The report files that were asked for: the format's name, the option, the place."""
@@ -420,6 +435,8 @@ def read(config: pytest.Config) -> Settings:
         github=bool(values["--kill-matrix-github"]),
         variants=place("--mutation-variants"),
         generate=bool(values["--kill-matrix"] or config.getoption("killmatrix_mutate") or not variants),
+        plan=bool(values["--kill-matrix-plan"]),
+        max_minutes=minutes(values["--kill-matrix-max-minutes"]),
         sample=sample(values["--mutation-sample"]),
         seed=_whole("--mutation-seed", values["--mutation-seed"], 0),
         shard=shard(config.getoption("killmatrix_kill_matrix_shard"), baseline),
@@ -511,6 +528,19 @@ def _gain(text: str | None, scope: str) -> tuple[float, bool] | None:
             "by; give a number of mutants, or another scope"
         )
     return number, percent
+
+
+def minutes(text: str | None) -> float | None:
+    """The value of ``--kill-matrix-max-minutes``; UsageError says what would do."""
+    if not text:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise pytest.UsageError(f"--kill-matrix-max-minutes={text}: give a number of minutes above 0, such as 30")
+    return number
 
 
 def sample(text: str | None) -> tuple[float, bool] | None:
