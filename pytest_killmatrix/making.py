@@ -168,7 +168,7 @@ class Maker:
         return files
 
     def _project(self, plan: Sequence[Planned]) -> Projection:
-        found = projection(plan, self.tests, self.costs, self.settings.workers, self.settings.sidecar)
+        found = projection(plan, self.mutants, self.tests, self.costs, self.settings.workers, self.settings.sidecar)
         self.prepared.projection = found
         return found
 

@@ -3,60 +3,55 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pytest_killmatrix.analysis.projection import Before, Costs, Earlier, Projection, Row, project
-from pytest_killmatrix.model import Route, Test
+from pytest_killmatrix.analysis.projection import Costs, Earlier, Projection, Row, project
+from pytest_killmatrix.model import Mutant, Route, Status, Test
 from pytest_killmatrix.options import processors
 from pytest_killmatrix.plan import Planned
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.reader import Reader
 
 
-def projection(plan: Iterable[Planned], tests: Sequence[Test], costs: Costs, workers: int, sidecar: Path) -> Projection:
+def projection(
+    plan: Iterable[Planned],
+    mutants: Sequence[Mutant],
+    tests: Sequence[Test],
+    costs: Costs,
+    workers: int,
+    sidecar: Path,
+) -> Projection:
     """The projection of what is planned; ``sidecar`` need not be there."""
     planned = list(plan)
-    rows = [
-        Row(one.route, one.anew, len(one.tests), sum(tests[test].seconds for test in one.tests))
+    rows = {
+        mutants[one.mutant].key: Row(
+            one.route, one.anew, len(one.tests), sum(tests[test].seconds for test in one.tests)
+        )
         for one in planned
         if one.status is None
-    ]
-    earlier = earlier_run(sidecar, {test.nodeid: test.seconds for test in tests})
-    return project(rows, len(planned) - len(rows), costs, min(workers, processors()), earlier)
+    }
+    return project(rows, len(planned) - len(rows), costs, min(workers, processors()), earlier_run(sidecar))
 
 
-def earlier_run(sidecar: Path, seconds: Mapping[str, float]) -> Earlier | None:
-    """The newest complete run in the sidecar; None where there is none, or none that can be read.
-
-    ``seconds`` are the clean durations of today's tests, by node id.
-    """
+def earlier_run(sidecar: Path) -> Earlier | None:
+    """The newest complete run in the sidecar; None where there is none, or none that can be read."""
     with contextlib.suppress(StoreError), Reader(sidecar) as newest:
         for run, info in reversed(newest.runs()):
-            judged = sum(info.cpu.get(name, 0.0) for name in ("swap", "collection", "static"))
+            judged = sum(info.cpu.get(route.value, 0.0) for route in Route)
             if info.complete and judged > 0:
                 more = 1 + info.cpu.get("confirm", 0.0) / judged
-                routes = {
-                    route: Before(*_cells(newest, run, static, seconds), more * sum(info.cpu[name] for name in names))
-                    for route, static, names in (
-                        (Route.SWAP, 0, ("swap", "collection")),
-                        (Route.STATIC, 1, ("static",)),
-                    )
-                }
+                cpu = {route: more * info.cpu.get(route.value, 0.0) for route in Route}
                 total = info.cpu.get("total", judged)
-                return Earlier(run, info.started, routes, info.seconds / total)
+                return Earlier(run, info.started, _keys(newest, run), cpu, info.seconds / total)
     return None
 
 
-def _cells(reader: Reader, run: int, static: int, seconds: Mapping[str, float]) -> tuple[int, float]:
-    """Mutants and clean seconds of their cells; those of code that runs at import took the static route."""
-    of = "FROM mutants m JOIN cells c ON c.run = m.run AND c.mutant = m.mutant AND c.suite = 0"
-    where = "WHERE m.run = ? AND m.static = ?"
-    mutants = next(reader.query(f"SELECT count(DISTINCT m.mutant) {of} {where}", run, static))[0]
-    cells = reader.query(
-        f"SELECT t.nodeid, t.seconds, count(*) {of} JOIN tests t ON t.run = c.run AND t.test = c.test {where} "
-        "GROUP BY t.test",
+def _keys(reader: Reader, run: int) -> frozenset[str]:
+    """The mutants that were run."""
+    rows = reader.query(
+        "SELECT key FROM mutants WHERE run = ? AND verdict IS NULL AND status NOT IN (?, ?, ?)",
         run,
-        static,
+        *(status.value for status in (Status.NO_COVERAGE, Status.NO_USABLE_TEST, Status.IGNORED)),
     )
-    return mutants, sum(number * seconds.get(name, then) for name, then, number in cells)
+    return frozenset(key for (key,) in rows)

@@ -7,19 +7,19 @@ or what an earlier run took beyond the model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from pytest_killmatrix.model import Route
 
-USUAL: Final = {Route.SWAP: 1.6, Route.COLLECTION: 1.6, Route.STATIC: 1.6}
-"""CPU time of a route beyond the model's, confirmations included, where no earlier run tells."""
+USUAL: Final = {Route.SWAP: 1.5, Route.COLLECTION: 1.0, Route.STATIC: 0.5}
+"""CPU time of a route for each second of the model, confirmations included, where no earlier run tells."""
 
 _AGAIN: Final = 0.5  # of a session's cost where a forked child collects once more: plugins are loaded there
 
 ENOUGH: Final = 20
-"""Mutants of a route in an earlier run from which on it is believed."""
+"""Mutants of a route that an earlier run had too, from which on it is believed."""
 
 
 class Row(NamedTuple):
@@ -47,24 +47,16 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
-    """A route in an earlier run: its mutants, the clean seconds of all their cells, and the CPU seconds it took.
-
-    The clean seconds are those of today, where the test is still there; the CPU time has its share of confirmations.
-    """
-
-    mutants: int
-    seconds: float
-    cpu: float
-
-
-@dataclass(frozen=True, slots=True)
 class Earlier:
-    """What an earlier run took; ``wall`` are its seconds of wall time for each of CPU time."""
+    """What an earlier run took: the keys of the mutants that it ran, and the CPU seconds of each route.
+
+    Those have their share of confirmations; ``wall`` are seconds of wall time for each of CPU time.
+    """
 
     run: int
     started: str
-    routes: Mapping[Route, Before]
+    keys: frozenset[str]
+    cpu: Mapping[Route, float]
     wall: float
 
 
@@ -103,17 +95,19 @@ class Projection:
         return sum(share.cpu for share in self.routes.values())
 
 
-def project(rows: Iterable[Row], idle: int, costs: Costs, workers: int, earlier: Earlier | None) -> Projection:
-    """Project these rows; ``workers`` children run at once, in the earlier run too."""
+def project(rows: Mapping[str, Row], idle: int, costs: Costs, workers: int, earlier: Earlier | None) -> Projection:
+    """Project these rows, by the mutant's key; ``workers`` children run at once, in the earlier run too."""
     by_route: dict[Route, list[Row]] = {route: [] for route in Route}
-    for row in rows:
+    for row in rows.values():
         by_route[row.route].append(row)
     factors, known = dict(USUAL), False
-    for route, before in (earlier.routes if earlier is not None else {}).items():
-        if before.mutants >= ENOUGH:
-            modelled = before.mutants * costs.of(Row(route, False, 0, 0.0)) + before.seconds
-            factors[route] = before.cpu / modelled
-            known = known or bool(by_route[route])
+    for route in Route if earlier is not None else ():
+        assert earlier is not None
+        same = [row for key, row in rows.items() if row.route is route and key in earlier.keys]
+        if len(same) >= ENOUGH:
+            share = len(earlier.keys & rows.keys()) / len(earlier.keys)
+            factors[route] = share * earlier.cpu.get(route, 0.0) / sum(map(costs.of, same))
+            known = True
     shares = {
         route: Share(len(found), sum(row.tests for row in found), factors[route] * sum(map(costs.of, found)))
         for route, found in by_route.items()
