@@ -20,6 +20,7 @@ COMMANDS: Final[dict[str, str]] = {
     "delta": "what a suite gained on another: of a run with a baseline, or of two runs",
     "redundant": "tests that add nothing, and a smallest suite that keeps the kills",
     "runs": "the runs in the sidecar",
+    "merge": "join the shards of one run (--kill-matrix-shard) into one sidecar",
     "export": "write a run as JSON, CSV, HTML, Markdown or mutation-testing-elements JSON",
     "sql": "one query, read only",
     "harness": "mutate an agent harness: plan, run, score",

@@ -23,7 +23,8 @@ def conclude(settings: Settings, sidecar: Sidecar, run: int, info: RunInfo, cont
     with Reader(settings.sidecar, run) as reader:
         judged = reader.score()
         audited = outcome_of(reader)
-    failures = unmet(settings, judged) if settings.generate else []
+    # a threshold is one of the whole run: `killmatrix merge --fail-under`
+    failures = unmet(settings.fail_under, judged) if settings.generate and settings.shard is None else []
     if info.delta is not None:
         failures += unmet_gains(settings, info.delta)
         if (word := passed_for_lack(settings, info.delta)) is not None:
@@ -37,4 +38,6 @@ def conclude(settings: Settings, sidecar: Sidecar, run: int, info: RunInfo, cont
         return _USAGE
     if failures or audited is Audited.DEFECTS:
         return _FAILED
-    return 0 if judged.detection.denominator or audited is Audited.CLEAN else _NOTHING
+    # that a shard has nothing to judge says nothing of the others
+    judges = judged.detection.denominator or audited is Audited.CLEAN or settings.shard is not None
+    return 0 if judges else _NOTHING

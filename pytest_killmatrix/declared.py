@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -25,8 +25,11 @@ class Applied:
     notes: list[str]
 
 
-def apply(path: Path, mutants: Sequence[Mutant], sidecar: Sidecar, run: int) -> Applied:
-    """Take what the file declares out of the survivors of a run; Stop where the file is broken."""
+def apply(path: Path, mutants: Sequence[Mutant], known: Collection[str], sidecar: Sidecar, run: int) -> Applied:
+    """Take what the file declares out of the survivors of a run; Stop where the file is broken.
+
+    ``known`` are the keys of all mutants, those of other shards included.
+    """
     try:
         given = read(path)
     except EquivalentsError as error:
@@ -44,6 +47,6 @@ def apply(path: Path, mutants: Sequence[Mutant], sidecar: Sidecar, run: int) -> 
             sidecar.set_status(run, index, Status.EQUIVALENT, given[mutant.key].described)
             declared.add(mutant.key)
     sidecar.flush()
-    unknown = sorted(given.keys() - {mutant.key for mutant in mutants})
+    unknown = sorted(given.keys() - set(known))
     notes = [f"{len(unknown)} mutant(s) declared equivalent are not in this run: {', '.join(unknown[:3])}"]
     return Applied(frozenset(declared), contradictions, notes if unknown else [])

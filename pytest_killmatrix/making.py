@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import datetime
 import functools
+import hashlib
 import itertools
+import json
+import os
 import time
 import uuid
 from collections import Counter
@@ -14,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_killmatrix import environment
+from pytest_killmatrix.analysis.sampling import draw
 from pytest_killmatrix.baseline.comparison import Comparison, RunAgain, stopping
 from pytest_killmatrix.baseline.old import Answer, Looped, Made
 from pytest_killmatrix.baseline.scope import Said
@@ -29,20 +33,24 @@ from pytest_killmatrix.jobs import Done, Subjects
 from pytest_killmatrix.matrix import Matrix
 from pytest_killmatrix.model import Build, Excluded, Mutant, Route, RunInfo, Status
 from pytest_killmatrix.options import SUBPROCESS
-from pytest_killmatrix.oracle.subjects import mutant_of, place
+from pytest_killmatrix.oracle.subjects import Placed, mutant_of, place
 from pytest_killmatrix.oracle.subjects import plan as plan_variant
 from pytest_killmatrix.plan import Planned, narrowed, plan_mutant, plan_static
 from pytest_killmatrix.prepared import Prepared, Stop, Written
+from pytest_killmatrix.projecting import projection
 from pytest_killmatrix.report.narrator import Narrator
+from pytest_killmatrix.sharding import Shard
 from pytest_killmatrix.source import encoding_of
 from pytest_killmatrix.static import StaticWays
 from pytest_killmatrix.store.audits import add_audit
 from pytest_killmatrix.store.errors import StoreError
+from pytest_killmatrix.store.opening import is_sidecar
 from pytest_killmatrix.store.reader import Reader
 from pytest_killmatrix.store.writer import Sidecar
 from pytest_killmatrix.surroundings import Surroundings
 
 if TYPE_CHECKING:
+    from pytest_killmatrix.analysis.projection import Projection
     from pytest_killmatrix.baseline.old import Lead
 
 _USAGE: Final = 4
@@ -88,6 +96,10 @@ class Maker:
     def make(self) -> int:
         """Make the matrix; the exit status that it alone would have."""
         try:
+            if self.settings.plan:
+                self._prepare()
+                self._project(self.plan)
+                return 0
             with Sidecar.open(self.settings.sidecar) as sidecar:
                 return self._make(sidecar)
         except StoreError as error:
@@ -110,6 +122,27 @@ class Maker:
     def _make(self, sidecar: Sidecar) -> int:
         if sidecar.notice:
             self.info.notes.append(sidecar.notice)
+        files = self._prepare()
+        run = self._store(sidecar, files)
+        try:
+            self._refuse_long()
+            self._control(sidecar, run)
+            self._fill(sidecar, run)
+            self._declare(sidecar, run)
+            if self.comparison is not None:
+                self._compare(self.comparison, sidecar, run)
+            if self.prepared.lead is not None:
+                self._answer(self.prepared.lead, sidecar, run)
+            else:
+                self._explain(sidecar, run)
+            self._end_children()
+            self._note_changes(files)
+        finally:
+            self._account(sidecar, run)  # of an interrupted run too
+        return conclude(self.settings, sidecar, run, self.info, self.contradictions)
+
+    def _prepare(self) -> dict[str, str]:
+        """Everything before a mutant runs; the hashes of the project's files."""
         if self.settings.generate:
             self.info.notes.append(self.prepared.targets.described())
         if self.prepared.executor_because is not None:
@@ -129,24 +162,29 @@ class Maker:
         self._run_clean()
         if self.comparison is not None:
             self._narrow_to_tests(self.comparison)
+        self._take_sample()
         self._add_variants()
+        self._take_shard(files)
         self._plan()
-        run = self._store(sidecar, files)
-        try:
-            self._control(sidecar, run)
-            self._fill(sidecar, run)
-            self._declare(sidecar, run)
-            if self.comparison is not None:
-                self._compare(self.comparison, sidecar, run)
-            if self.prepared.lead is not None:
-                self._answer(self.prepared.lead, sidecar, run)
-            else:
-                self._explain(sidecar, run)
-            self._end_children()
-            self._note_changes(files)
-        finally:
-            self._account(sidecar, run)  # of an interrupted run too
-        return conclude(self.settings, sidecar, run, self.info, self.contradictions)
+        return files
+
+    def _project(self, plan: Sequence[Planned]) -> Projection:
+        found = projection(plan, self.mutants, self.tests, self.costs, self.settings.workers, self.settings.sidecar)
+        self.prepared.projection = found
+        return found
+
+    def _refuse_long(self) -> None:
+        """Stop where what is left to run is projected to take longer than was allowed."""
+        limit = self.settings.max_minutes
+        if limit is None:
+            return
+        left = self._project([planned for planned in self.plan if planned.mutant not in self.finished])
+        if left.seconds > 60 * limit:
+            raise Stop(
+                f"no mutant was run: the matrix is projected to take {left.seconds / 60:.1f} minutes, and "
+                f"--kill-matrix-max-minutes={limit:g}: allow more, or choose less with --mutate or --mutation-sample",
+                _USAGE,
+            )
 
     # -- the old suite, where there is a baseline ---------------------------------------------------------------------
 
@@ -239,7 +277,15 @@ class Maker:
                 targets = self.prepared.targets
                 files = {name: targets.files[name] for name in targets.mutated}
                 self._keep(self.comparison.in_changed_lines(self.mutants, files))
+
+    def _take_sample(self) -> None:
+        """Leave out what is not drawn, where a sample will do."""
         self.info.population = len(self.mutants)
+        self.known = frozenset(mutant.key for mutant in self.mutants)
+        if self.settings.sample is not None:
+            amount, percent = self.settings.sample
+            kept, self.info.sample = draw(self.mutants, amount, percent, self.settings.seed)
+            self._keep(kept)
 
     def _add_variants(self) -> None:
         """Authored variants come after the generated mutants, and are told from them by that."""
@@ -260,6 +306,36 @@ class Maker:
         if left_out:
             self.info.notes.append(f"cases without a test in this session, not judged: {', '.join(left_out)}")
 
+    def _take_shard(self, files: Mapping[str, str]) -> None:
+        """Leave other shards' mutants out; the controls still look at all, so that all shards have the same tests."""
+        self.population = (self.mutants, self.builds, self.generated, self.variants)
+        if self.settings.shard is None:
+            return
+        shard = Shard(*self.settings.shard)
+        held = [shard.holds(mutant) for mutant in self.mutants[: self.generated]]
+        judged = [shard.holds_case(placed.case.name) for placed in self.variants]
+        self._keep([*held, *judged])
+        self.generated = sum(held)
+        self.variants = list(itertools.compress(self.variants, judged))
+        reports = [path for _, _, path in self.settings.reports()]
+        self.info.shard = {"index": shard.index, "count": shard.count, "tree": self._tree(files, reports)}
+
+    def _tree(self, files: Mapping[str, str], without: Sequence[Path]) -> str:
+        """A hash of the project's files, by which shards of one tree are known where no commit tells."""
+        root = self._root()
+        left_out = {os.path.relpath(path, root) for path in without}
+        facts = sorted(
+            (name, digest)
+            for name, digest in files.items()
+            if name not in left_out and not is_sidecar(self.prepared.config.rootpath / name)
+        )
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+    def _root(self) -> Path:
+        """The project's directory, also where the run went on in a copy of it."""
+        sandbox = Surroundings.of(self.prepared.config).sandbox
+        return self.prepared.config.rootpath if sandbox is None else sandbox.root
+
     # -- 2. clean runs and reach -----------------------------------------------------------------------------------
 
     def _run_clean(self) -> None:
@@ -272,6 +348,7 @@ class Maker:
         self.info.notes.extend(clean.notes)
         self.tests, self.reach, self.pool = clean.tests, clean.reach, clean.pool
         self.needs, self.unsafe = clean.needs, clean.unsafe
+        self.costs = clean.costs
 
     # -- 3. plan ---------------------------------------------------------------------------------------------------
 
@@ -286,28 +363,9 @@ class Maker:
             name: self.static.way(path, self.tests, self.file_tests, self.reach, self.refusals)
             for name, path in paths.items()
         }
-        self.plan: list[Planned] = [
-            plan_mutant(
-                index,
-                mutant,
-                build,
-                self.reach.contexts(paths[mutant.path], mutant),
-                self.tests,
-                self.file_tests,
-                prepared.followers,
-                paths[mutant.path] in prepared.loaded,
-                self.ways[mutant.path],
-                self.not_twice,
-            )
-            for index, (mutant, build) in enumerate(
-                zip(self.mutants[: self.generated], self.builds[: self.generated], strict=True)
-            )
-        ]
-        for index, placed in enumerate(self.variants, self.generated):
-            contexts, way = self.reach.anywhere(placed.case.target_path), self.ways[placed.case.target]
-            self.plan.append(plan_variant(index, placed, contexts, self.tests, prepared.followers, way, self.not_twice))
-        if prepared.lead is not None:
-            self.plan = [narrowed(planned, prepared.lead.wanted) for planned in self.plan]
+        self.plan = self._planned(self.mutants, self.builds, self.generated, self.variants, paths)
+        sharded = self.settings.shard is not None
+        self.whole_plan = self._planned(*self.population, paths) if sharded else self.plan
         self.subjects = Subjects(
             self.mutants,
             self.builds,
@@ -321,13 +379,42 @@ class Maker:
             [item.nodeid for item in prepared.items],
         )
 
+    def _planned(
+        self,
+        mutants: Sequence[Mutant],
+        builds: Sequence[Build],
+        generated: int,
+        variants: Sequence[Placed],
+        paths: Mapping[str, str],
+    ) -> list[Planned]:
+        """The plan of these; of the mutants the first ``generated`` ones are generated, the others the variants."""
+        prepared = self.prepared
+        plan = [
+            plan_mutant(
+                index,
+                mutant,
+                build,
+                self.reach.contexts(paths[mutant.path], mutant),
+                self.tests,
+                self.file_tests,
+                prepared.followers,
+                paths[mutant.path] in prepared.loaded,
+                self.ways[mutant.path],
+                self.not_twice,
+            )
+            for index, (mutant, build) in enumerate(zip(mutants[:generated], builds[:generated], strict=True))
+        ]
+        for index, placed in enumerate(variants, generated):
+            contexts, way = self.reach.anywhere(placed.case.target_path), self.ways[placed.case.target]
+            plan.append(plan_variant(index, placed, contexts, self.tests, prepared.followers, way, self.not_twice))
+        return plan if prepared.lead is None else [narrowed(planned, prepared.lead.wanted) for planned in plan]
+
     # -- 4. the sidecar --------------------------------------------------------------------------------------------
 
     def _store(self, sidecar: Sidecar, files: dict[str, str]) -> int:
         """Open a run, or go on with an interrupted one that was made of exactly the same."""
         root = self.prepared.config.rootpath
-        sandbox = Surroundings.of(self.prepared.config).sandbox
-        self.info.commit, self.info.dirty = environment.commit_of(root if sandbox is None else sandbox.root)
+        self.info.commit, self.info.dirty = environment.commit_of(self._root())
         self.info.fingerprint = environment.fingerprint(
             {**files, **self.hashes}, self.info.options, (str(name) for name in self.prepared.identities), root
         )
@@ -363,10 +450,11 @@ class Maker:
         """The instrument checks itself before it judges."""
         self.narrator.say("controls")
         usable = [index for index, test in enumerate(self.tests) if test.excluded is None]
+        mutants, builds, *_ = self.population
         controls = Controls(
             self.pool,
-            self.builds,
-            self.mutants,
+            builds,
+            mutants,
             self.subjects.paths,
             self.prepared.loaded,
             self.hashes,
@@ -376,7 +464,7 @@ class Maker:
             self.narrator.tick,
         )
         beside = [index for index in usable if index not in self.unsafe]
-        controls.run(beside, self.settings.workers, self.plan, self.file_tests)
+        controls.run(beside, self.settings.workers, self.whole_plan, self.file_tests)
         result = controls.result
         self.cpu["confirm"], result.cpu = self.cpu["confirm"] + result.cpu, 0.0
         self.unsafe |= result.unsafe
@@ -397,7 +485,7 @@ class Maker:
             self._plan()
             if result.not_reloadable:  # the other way has to prove itself too
                 controls.ways = self.ways
-                self.refusals.update(controls.again(beside, self.plan, result.not_reloadable, self.file_tests))
+                self.refusals.update(controls.again(beside, self.whole_plan, result.not_reloadable, self.file_tests))
                 self.not_twice = result.not_twice
                 self.cpu["confirm"] += result.cpu
                 self._plan()
@@ -425,7 +513,8 @@ class Maker:
         todo = [planned for planned in self.plan if planned.mutant not in self.finished]
         runnable = [planned for planned in todo if planned.status is None]
         self.narrator.cells(sum(len(planned.tests) for planned in runnable))
-        controlled = {self.mutants[planned.mutant].path for planned in self.plan if planned.reload is not None}
+        everyone = self.population[0]
+        controlled = {everyone[planned.mutant].path for planned in self.whole_plan if planned.reload is not None}
         static = {
             planned.mutant: plan_static(planned.mutant, planned.reached_by, self.tests, self.ways[path])
             for planned in self.plan
@@ -453,7 +542,7 @@ class Maker:
         """Mutants that a person declared equivalent leave the survivors; one that a test notices is an error."""
         if self.settings.equivalents is None:
             return
-        found = apply_declared(self.settings.equivalents, self.mutants[: self.generated], sidecar, run)
+        found = apply_declared(self.settings.equivalents, self.mutants[: self.generated], self.known, sidecar, run)
         self.declared, self.contradictions = found.declared, found.contradictions
         self.info.notes.extend(found.notes)
 

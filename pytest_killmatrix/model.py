@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 SIDECAR_NAME = ".killmatrix.sqlite"
 """The sidecar's usual name, in the project's root directory."""
@@ -268,7 +268,12 @@ class Site:
 
 @dataclass(slots=True)
 class RunInfo:
-    """What has to be known about a run to read its cells."""
+    """What has to be known about a run to read its cells.
+
+    ``shard`` is None for a run over all mutants, else an object with ``count`` (how many shards there are), ``tree`` (a
+    hash of the project's files) and ``index``, or, of shards that were merged, ``parts``: an object for each with its
+    ``index`` and what stood in its run. ``sample`` is None, or what was drawn (``analysis.sampling``).
+    """
 
     id: str
     started: str
@@ -289,3 +294,5 @@ class RunInfo:
     routes: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     delta: dict[str, object] | None = None
+    shard: dict[str, Any] | None = None
+    sample: dict[str, Any] | None = None

@@ -16,6 +16,7 @@ DEFAULT_SIDECAR: Final = SIDECAR_NAME
 AUTO: Final = "auto"  # values of --kill-matrix-executor
 FORK: Final = "fork"
 SUBPROCESS: Final = "subprocess"
+MOST_SHARDS: Final = 10_000
 MOST_WORKERS: Final = 256  # each has a file, a few descriptors and 4 MiB of address space
 SANDBOX: Final = "KILLMATRIX_SANDBOX"  # the variable by which a process in a sandbox knows that it is in one
 OLD_SUITE: Final = "killmatrix-old-suite"  # the plugin that marks the process of an old suite
@@ -97,6 +98,14 @@ OPTIONS: Final = (
         "",
         "mutation_operators",
     ),
+    Option(
+        "--mutation-sample",
+        "only a sample of so many mutants, or of that percentage: drawn by a hash of the key, stratified by file and "
+        "operator; the scores get intervals",
+        "N|P%",
+        ini="mutation_sample",
+    ),
+    Option("--mutation-seed", "another seed draws another sample", "S", "0", "mutation_seed"),
     Option("--mutants", "only the mutants with this key; a glob is allowed; repeatable", "KEY", repeat=True),
     Option(
         "--mutation-variants",
@@ -174,7 +183,25 @@ OPTIONS: Final = (
         "kill_matrix_sandbox",
         choices=("off", "copy"),
     ),
+    Option(
+        "--kill-matrix-plan",
+        "after the clean runs print how many mutants and cells there are, by which route, and the projected time; "
+        "run nothing more",
+        switch=True,
+    ),
+    Option(
+        "--kill-matrix-max-minutes",
+        "refuse, with exit status 4, to run a matrix that is projected to take longer; the clean run is kept",
+        "M",
+        None,
+        "kill_matrix_max_minutes",
+    ),
     Option("--kill-matrix-fresh", "do not resume an interrupted run", switch=True),
+    Option(
+        "--kill-matrix-shard",
+        "the I-th of N disjoint shards of the mutants; `killmatrix merge` joins them",
+        "I/N",
+    ),
     Option(
         "--kill-matrix-fail-under",
         "exit 1 when a ratio is below PCT percent: assertion:PCT (also plain PCT), detection:PCT, reached:PCT",
@@ -255,6 +282,11 @@ class Settings:
     github: bool = False
     variants: Path | None = None
     generate: bool = True  # mutants, besides the authored variants
+    shard: tuple[int, int] | None = None  # the I-th of N
+    sample: tuple[float, bool] | None = None  # how many mutants, or which percentage of them
+    seed: int = 0
+    plan: bool = False
+    max_minutes: float | None = None
 
     def reports(self) -> list[tuple[str, str, Path]]:
         """The report files that were asked for: the format's name, the option, the place."""
@@ -282,6 +314,9 @@ class Settings:
             "clean_runs": self.clean_runs,
             "alone": self.alone,
             **({"variants": self.variants.name, "generate": self.generate} if self.variants is not None else {}),
+            **({"sample": "{:g}{}".format(self.sample[0], "%" * self.sample[1])} if self.sample is not None else {}),
+            **({"seed": self.seed} if self.sample is not None else {}),
+            **({"shard": f"{self.shard[0]}/{self.shard[1]}"} if self.shard is not None else {}),
         }
 
 
@@ -394,7 +429,7 @@ def read(config: pytest.Config) -> Settings:
         alone=not values["--kill-matrix-no-alone"],
         sandbox=values["--kill-matrix-sandbox"],
         fresh=bool(values["--kill-matrix-fresh"]),
-        fail_under=tuple(_threshold(text) for text in values["--kill-matrix-fail-under"] or ()),
+        fail_under=tuple(threshold(text) for text in values["--kill-matrix-fail-under"] or ()),
         json=place("--kill-matrix-json"),
         html=place("--kill-matrix-html"),
         markdown=place("--kill-matrix-markdown"),
@@ -402,6 +437,11 @@ def read(config: pytest.Config) -> Settings:
         github=bool(values["--kill-matrix-github"]),
         variants=place("--mutation-variants"),
         generate=bool(values["--kill-matrix"] or baseline or config.getoption("killmatrix_mutate") or not variants),
+        plan=bool(values["--kill-matrix-plan"]),
+        max_minutes=minutes(values["--kill-matrix-max-minutes"]),
+        sample=sample(values["--mutation-sample"]),
+        seed=_whole("--mutation-seed", values["--mutation-seed"], 0),
+        shard=shard(config.getoption("killmatrix_kill_matrix_shard"), baseline),
     )
 
 
@@ -492,7 +532,53 @@ def _gain(text: str | None, scope: str) -> tuple[float, bool] | None:
     return number, percent
 
 
-def _threshold(text: str) -> tuple[str, float]:
+def minutes(text: str | None) -> float | None:
+    """The value of ``--kill-matrix-max-minutes``; UsageError says what would do."""
+    if not text:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise pytest.UsageError(f"--kill-matrix-max-minutes={text}: give a number of minutes above 0, such as 30")
+    return number
+
+
+def sample(text: str | None) -> tuple[float, bool] | None:
+    """(number, whether it is a percentage) of ``--mutation-sample``; UsageError says what would do."""
+    if not text:
+        return None
+    percent = text.endswith("%")
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf") or (number > 100 if percent else number != int(number)):
+        raise pytest.UsageError(f"--mutation-sample={text}: give a number of mutants, or a percentage such as 10%")
+    return number, percent
+
+
+def shard(text: str | None, baseline: str | None) -> tuple[int, int] | None:
+    """(I, N) of ``--kill-matrix-shard``; UsageError says what would do."""
+    if text is None:
+        return None
+    index, slash, count = text.partition("/")
+    plain = slash and all(word.isascii() and word.isdigit() for word in (index, count))
+    if not plain or not 1 <= int(index) <= int(count) <= MOST_SHARDS:
+        raise pytest.UsageError(
+            f"--kill-matrix-shard={text}: give I/N, the I-th of N shards, such as 1/4; N is at most {MOST_SHARDS}"
+        )
+    if baseline is not None:
+        raise pytest.UsageError(
+            f"--kill-matrix-shard={text} cannot be with --mutation-baseline: deltas of shards cannot be joined; "
+            "leave one out"
+        )
+    return int(index), int(count)
+
+
+def threshold(text: str, flag: str = "--kill-matrix-fail-under") -> tuple[str, float]:
+    """(ratio, percent) of what was given with that option; UsageError says what would do."""
     name, colon, number = text.rpartition(":")
     name = name if colon else "assertion"
     try:
@@ -501,8 +587,7 @@ def _threshold(text: str) -> tuple[str, float]:
         percent = -1.0
     if name not in ("assertion", "detection", "reached") or not 0 <= percent <= 100:
         raise pytest.UsageError(
-            f"--kill-matrix-fail-under={text}: give a percentage from 0 to 100, "
-            "or assertion:PCT, detection:PCT, reached:PCT"
+            f"{flag}={text}: give a percentage from 0 to 100, or assertion:PCT, detection:PCT, reached:PCT"
         )
     return name, percent
 

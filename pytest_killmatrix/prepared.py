@@ -19,6 +19,7 @@ from pytest_killmatrix.oracle.model import Audit
 from pytest_killmatrix.targets import Targets
 
 if TYPE_CHECKING:
+    from pytest_killmatrix.analysis.projection import Projection
     from pytest_killmatrix.baseline.changes import Known
     from pytest_killmatrix.baseline.old import Lead
     from pytest_killmatrix.baseline.suite import Basis
@@ -49,7 +50,7 @@ class Prepared:
     of files that could not be collected, with the reason, ``modules`` what was loaded, ``changed`` the aspects of the
     process that are not what they were before that, ``executor_because`` why children are not forked. ``basis`` is what
     an old suite is made of, and ``known`` what each item is; ``lead`` is there in the process of such a suite,
-    ``audit`` are the authored variants.
+    ``audit`` are the authored variants. ``projection`` is what the run was projected to take, where that was asked for.
     """
 
     config: pytest.Config
@@ -71,8 +72,10 @@ class Prepared:
     known: Sequence[Known] = ()
     lead: Lead | None = None
     audit: Audit | None = None
+    collected_cpu: float = 0.0  # seconds
     loop_cpu: float = 0.0
     written: Written | None = None
+    projection: Projection | None = None
 
 
 def is_python_test(item: pytest.Item) -> bool:

@@ -42,7 +42,7 @@ class KillMatrix:
         self.config = config
         self.settings = options.read(config)
         self.outcomes = OutcomeLog()
-        self._began = time.monotonic()
+        self._began, self._began_cpu = time.monotonic(), environment.own_cpu()
         self._sys_path = list(sys.path)
         self._uncollectable: list[tuple[str, str]] = []
         self._executor: Executor | None = None
@@ -136,6 +136,7 @@ class KillMatrix:
             wide=frozenset(index for index, item in enumerate(items) if uses_wide_fixture(item)),
             sys_path=self._sys_path,
             collected_in=time.monotonic() - self._began,
+            collected_cpu=environment.own_cpu() - self._began_cpu,
             outcomes=self.outcomes,
             uncollectable=self._uncollectable,
             modules=loaded_modules(),
@@ -281,6 +282,12 @@ class KillMatrix:
 
             problem = show(self.config, terminal, self.settings, self._prepared.written)
             self._message = self._message or problem
+        if self._prepared is not None and self._prepared.projection is not None:
+            from pytest_killmatrix.report.projected import projected_lines
+
+            terminal.section("kill matrix plan", sep="=")
+            for line in projected_lines(self._prepared.projection):
+                terminal.write_line(line)
         if self._message is not None:
             terminal.ensure_newline()
             terminal.write_line(f"killmatrix: {self._message}", red=True)

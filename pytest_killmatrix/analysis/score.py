@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
+from pytest_killmatrix.analysis.sampling import Interval, Judged, Stratum, interval
 from pytest_killmatrix.model import Status
 
 DETECTED = (Status.KILLED, Status.CRASHED, Status.TIMEOUT)
@@ -44,6 +45,7 @@ class Score:
     assertion: Ratio
     detection: Ratio
     counts: dict[str, int]
+    intervals: Mapping[str, Interval] = field(default_factory=dict)  # of a sample, by the name of the ratio
 
     @property
     def mutants(self) -> int:
@@ -71,6 +73,19 @@ def score_of(judged: Iterable[tuple[Status, bool, bool]], scope: str = "all") ->
         detection=Ratio(detected, detected + undetected),
         counts=counts,
     )
+
+
+def intervals_of(drawn: Sequence[tuple[Stratum, Status]], sample: Mapping[str, Any]) -> dict[str, Interval]:
+    """The intervals of both scores, from the drawn mutants; without one where there is none."""
+    sides = {
+        "assertion": ({Status.KILLED}, {Status.KILLED, Status.SURVIVED}),
+        "detection": ({*DETECTED}, {*DETECTED, *UNDETECTED}),
+    }
+    found = {
+        name: interval([Judged(stratum, status in above, status in below) for stratum, status in drawn], sample)
+        for name, (above, below) in sides.items()
+    }
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def empty_counts() -> dict[str, int]:

@@ -146,7 +146,8 @@ class Lead:
         return replace(
             settings, baseline=None, scope="all", score_ref=False, equivalents=None, min_gain=None, fail_on_lost=False,
             mutants=(), variants=None, generate=True, fail_under=(), fresh=True, sandbox="off", json=None, html=None,
-            markdown=None, stryker=None, github=False,
+            markdown=None, stryker=None, github=False, shard=None, sample=None, plan=False,
+            max_minutes=None,
         )  # fmt: skip
 
     def meets(self, key: str) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
+from pytest_killmatrix.analysis.projection import Costs
 from pytest_killmatrix.clean import rerun
 from pytest_killmatrix.clean.alone import AloneResult, run_alone
 from pytest_killmatrix.clean.fresh import FreshResult, FreshSpec
@@ -20,6 +22,7 @@ from pytest_killmatrix.reach import ReachMap
 from pytest_killmatrix.report.narrator import Narrator
 from pytest_killmatrix.targets import twins
 
+_CHILD: Final = 0.015  # CPU seconds of a forked child that runs next to nothing, until that is measured
 _OUR_FAULT: Final = 3
 _USAGE: Final = 4
 _FRESH_PATIENCE: Final = 30.0  # times the first run's wall time, beside a minute
@@ -41,6 +44,7 @@ class CleanRuns:
         self.reach = ReachMap()
         self.cpu = prepared.loop_cpu
         self.notes: list[str] = []
+        self.costs = Costs(_CHILD, prepared.collected_cpu)
 
     def run(self) -> None:
         """The suite in a fresh interpreter, then each test alone: outcomes that must agree, and who reaches what."""
@@ -148,6 +152,9 @@ class CleanRuns:
         self.pool.narrow = reach_pool.narrow
         reach_pool.stop()
         self.cpu += result.cpu + reach_pool.zygote_cpu
+        if result.seconds and not self.executor.collecting:
+            empty = (result.cpu - sum(result.seconds.values())) / len(result.seconds)
+            self.costs = replace(self.costs, child=min(max(empty, _CHILD / 2), 4 * _CHILD))
         for test, path, arcs in result.reach:
             self.reach.add(path, test_context(test), arcs)
             self.reach.add(path, alone_context(test), arcs)

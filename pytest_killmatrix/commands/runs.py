@@ -6,9 +6,11 @@ import argparse
 from collections.abc import Iterator
 
 from pytest_killmatrix.commands.common import add_output, add_sidecar, output, print_json, reading
+from pytest_killmatrix.report.extent import unfinished
 from pytest_killmatrix.report.json import run_object
 from pytest_killmatrix.report.listing import Line
 from pytest_killmatrix.report.text import duration, number, percent
+from pytest_killmatrix.sharding import in_words
 from pytest_killmatrix.store.reader import Reader
 
 
@@ -39,4 +41,6 @@ def _table(reader: Reader) -> Iterator[Line]:
             f"{run:>4}  {info.started:25}  {commit:9}  {number(score.mutants):>7}  {percent(*score.assertion):>9}  "
             f"{percent(*score.detection):>9}  {duration(info.seconds):>11}"
         )
-        yield line if info.complete else line + "  interrupted", {"yellow": not info.complete}
+        if info.shard is not None:
+            line += f"  {in_words(info.shard)}"
+        yield line if info.complete else f"{line}  {unfinished(info).split(':')[0]}", {"yellow": not info.complete}

@@ -15,6 +15,7 @@ from pytest_killmatrix.model import Cause, Status
 from pytest_killmatrix.reading.delta import delta_of
 from pytest_killmatrix.report.delta import headline, scores
 from pytest_killmatrix.report.errors import BEGINNINGS
+from pytest_killmatrix.report.extent import reference_notes, unfinished
 from pytest_killmatrix.report.json import run_object, score_object
 from pytest_killmatrix.report.packed import packed_cells
 from pytest_killmatrix.report.why import TITLES, need, reason, samples
@@ -67,7 +68,8 @@ def _facts(reader: Reader, title: str, strings: list[str]) -> dict[str, Any]:
         "number": reader.run,
         "version": __version__,
         "run": run_object(reader.info),
-        "notes": reader.info.notes,
+        "notes": [*reference_notes(reader.info), *reader.info.notes],
+        "unfinished": None if reader.info.complete else unfinished(reader.info),
         "history": _history(reader),
         "score": score_object(reader.score()),
         "paths": paths,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 from pytest_killmatrix import __version__
+from pytest_killmatrix.analysis.sampling import Interval
 from pytest_killmatrix.analysis.score import Ratio, Score
 from pytest_killmatrix.model import Cause, RunInfo, Test
 from pytest_killmatrix.report.cells import cell_object
 from pytest_killmatrix.report.files import FORMATS, write_report
 from pytest_killmatrix.report.why import why_object
+from pytest_killmatrix.sharding import held
 from pytest_killmatrix.store.reader import MutantRow, Reader
 
 SCHEMA_VERSION = 1
@@ -68,8 +71,8 @@ def run_object(info: RunInfo) -> dict[str, object]:
         "hash_seed": info.hash_seed,
         "complete": info.complete,
         "population": info.population,
-        "sample": None,
-        "shard": None,
+        "sample": info.sample,
+        "shard": _shard(info),
         "options": info.options,
         "cpu": {**cpu, "total": sum(cpu.values()) if total is None else total},
         "controls": {
@@ -77,6 +80,14 @@ def run_object(info: RunInfo) -> dict[str, object]:
             "routes": dict.fromkeys(ROUTES, "not exercised") | info.routes,
         },
     }
+
+
+def _shard(info: RunInfo) -> dict[str, object] | None:
+    if info.shard is None:
+        return None
+    parts = info.shard.get("parts")
+    runs = [info.id] if parts is None else [part["run"] for part in parts]
+    return {"indexes": held(info.shard), "count": info.shard["count"], "runs": runs}
 
 
 def test_object(test: Test) -> dict[str, object]:
@@ -121,18 +132,18 @@ def score_object(score: Score) -> dict[str, object]:
     return {
         "reference_set": score.reference_set,
         "reached": list(score.reached),
-        "assertion": _ratio(score.assertion),
-        "detection": _ratio(score.detection),
+        "assertion": _ratio(score.assertion, score.intervals.get("assertion")),
+        "detection": _ratio(score.detection, score.intervals.get("detection")),
         "counts": score.counts,
     }
 
 
-def _ratio(ratio: Ratio) -> dict[str, object]:
+def _ratio(ratio: Ratio, interval: Interval | None) -> dict[str, object]:
     return {
         "numerator": ratio.numerator,
         "denominator": ratio.denominator,
         "value": ratio.value,
-        "interval": None,
+        "interval": None if interval is None else asdict(interval),
     }
 
 

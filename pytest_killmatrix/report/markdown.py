@@ -11,6 +11,7 @@ from pytest_killmatrix.analysis.score import DETECTED, UNDETECTED, UNJUDGED, Rat
 from pytest_killmatrix.model import Cause, Status
 from pytest_killmatrix.reading.delta import delta_of
 from pytest_killmatrix.report.delta import markdown as delta_block
+from pytest_killmatrix.report.extent import interval_notes, reference_notes, unfinished
 from pytest_killmatrix.report.summary import Listed, Summary, summarize
 from pytest_killmatrix.report.text import count, duration, number, one_line_diff, percent, plain
 from pytest_killmatrix.report.why import TITLES, reason
@@ -52,7 +53,10 @@ def _alarms(summary: Summary) -> Iterator[str]:
     for alarm in alarms:
         yield f"> **Not to be trusted:** {text(alarm)}\n\n"
     if not info.complete:
-        yield "> **Interrupted:** the same command goes on from here.\n\n"
+        kind, _, words = unfinished(info).partition(": ")
+        yield f"> **{kind.capitalize()}:** {words}.\n\n"
+    for words in reference_notes(info):
+        yield f"> {text(words)}\n\n"
 
 
 def _scores(summary: Summary) -> Iterator[str]:
@@ -63,6 +67,8 @@ def _scores(summary: Summary) -> Iterator[str]:
     words = f"mutants, by {count(summary.judges, 'test')} in {count(summary.cells, 'cell')}"
     yield _ratio("reached", score.reached, words)
     yield "\n"
+    for note in interval_notes(score):
+        yield f"* {text(note)}\n"
     for title, statuses in (("detected", DETECTED), ("not detected", UNDETECTED), ("not judged", UNJUDGED)):
         parts = [
             f"{status.value.replace('_', ' ')} {number(score.counts[status.value])}"

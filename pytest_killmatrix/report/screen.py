@@ -54,7 +54,9 @@ def show(config: pytest.Config, terminal: Any, settings: Settings, written: Writ
             if lines is not None:
                 terminal.section("authored variants", sep="=")
                 _write(terminal, lines if settings.generate else render(reader, **room, instead=lines))
-            failures = unmet(settings, reader.score()) if settings.generate else []
+            failures = (
+                unmet(settings.fail_under, reader.score()) if settings.generate and settings.shard is None else []
+            )
             if reader.info.delta is not None:
                 delta = reader.info.delta
                 terminal.section(f"delta since {delta['baseline']}", sep="=")

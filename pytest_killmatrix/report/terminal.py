@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pytest_killmatrix.analysis.score import DETECTED, NO_CANDIDATE, UNDETECTED, UNJUDGED, Ratio
 from pytest_killmatrix.model import Status
+from pytest_killmatrix.report.extent import interval_notes, is_partial, reference_notes, unfinished
 from pytest_killmatrix.report.listing import Line, Style, excluded_tests, mutant_lists
 from pytest_killmatrix.report.summary import Summary, summarize
 from pytest_killmatrix.report.text import count, duration, flow, number, percent, plain, printable
@@ -47,6 +48,9 @@ def render(
     summary = summarize(reader)
     style = style_of(width, verbosity, ascii)
     yield from _alarms(summary, style)
+    for words in reference_notes(summary.info):
+        for line in style.wrap(words, first=""):
+            yield line, {"bold": True}
     yield from _headline(summary, style) if instead is None else instead
     if qualified_by:
         words = f"authored variants, below: {'; '.join(qualified_by)}"
@@ -84,7 +88,7 @@ def _alarms(summary: Summary, style: Style) -> Iterator[Line]:
         if verdict not in ("ok", "not exercised"):
             yield style.fit(plain(f"NOT TO BE TRUSTED: control of route {route}: {verdict}", ascii=style.ascii)), bad
     if not info.complete:
-        yield "interrupted: the same command goes on from here", {"yellow": True, "bold": True}
+        yield style.fit(unfinished(info)), {"yellow": True, "bold": True}
 
 
 def _headline(summary: Summary, style: Style) -> Iterator[Line]:
@@ -92,6 +96,9 @@ def _headline(summary: Summary, style: Style) -> Iterator[Line]:
     yield style.fit(_score("assertion score", score.assertion, "killed / (killed + survived)")), {"bold": True}
     yield style.fit(_score("detection score", score.detection, "detected / (detected + not detected)")), {"bold": True}
     words = f"mutants, by {count(summary.judges, 'test')} in {count(summary.cells, 'cell')}"
+    for note in interval_notes(score):
+        for line in style.wrap(note, first="  "):
+            yield line, {}
     yield style.fit(_score("reached", score.reached, words)), {}
 
 
@@ -157,6 +164,8 @@ def _footer(summary: Summary, style: Style, advice: str | None) -> Iterator[Line
 def _advice(summary: Summary) -> str:
     """The one thing to do next."""
     score = summary.score
+    if is_partial(summary.info):
+        return "merge again when the others are there: killmatrix merge DB... -o DB"
     if not summary.info.complete:
         return "run the same command again: it goes on with the mutants that are left"
     if not score.mutants:

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pytest_killmatrix.analysis.score import Score
 from pytest_killmatrix.options import Settings
 
 
-def unmet(settings: Settings, score: Score) -> list[str]:
-    """One line for every threshold that is not reached; a ratio over nothing is not reached."""
+def unmet(thresholds: Iterable[tuple[str, float]], score: Score, flag: str = "--kill-matrix-fail-under") -> list[str]:
+    """One line for every threshold (ratio, percent) that is not reached; a ratio over nothing is not reached.
+
+    ``flag`` is the option that asks for them.
+    """
     failures = []
     ratios = {"assertion": score.assertion, "detection": score.detection}
-    for name, percent in settings.fail_under:
+    for name, percent in thresholds:
         if name == "reached":
             numerator, denominator = score.reached
         else:
             numerator, denominator = ratios[name].numerator, ratios[name].denominator
         value = 100 * numerator / denominator if denominator else None
         if value is None:
-            failures.append(f"--kill-matrix-fail-under={name}:{percent:g}: there is nothing to take that ratio of")
+            failures.append(f"{flag}={name}:{percent:g}: there is nothing to take that ratio of")
         elif value < percent:
-            failures.append(
-                f"--kill-matrix-fail-under={name}:{percent:g}: {name} is {value:.1f} % ({numerator} of {denominator})"
-            )
+            failures.append(f"{flag}={name}:{percent:g}: {name} is {value:.1f} % ({numerator} of {denominator})")
     return failures
 
 

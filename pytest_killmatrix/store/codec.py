@@ -14,7 +14,7 @@ Intern = Callable[[str], int]
 
 RUN_COLUMNS = (
     'id, started, seconds, "commit", dirty, baseline, scope, python, platform, hash_seed, complete, population, '
-    "fingerprint, options, cpu, noop_kills, routes, notes, delta"
+    "fingerprint, options, cpu, noop_kills, routes, notes, delta, shard, sample"
 )
 TEST_COLUMNS = "nodeid, path, clean, seconds, excluded, parallel_safe, needs_predecessors, message, suite, change"
 MUTANT_COLUMNS = (
@@ -75,7 +75,7 @@ def encode_run(info: RunInfo) -> Row:
         _json(info.noop_kills),
         _json(info.routes),
         _json(info.notes),
-        None if info.delta is None else _json(info.delta),
+        *(None if value is None else _json(value) for value in (info.delta, info.shard, info.sample)),
     )
 
 

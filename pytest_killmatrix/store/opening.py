@@ -8,6 +8,7 @@ the last nor work where the system lets ``flock`` and ``fcntl`` locks conflict (
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import time
@@ -83,6 +84,13 @@ def check_version(connection: sqlite3.Connection, path: Path) -> int:
             f"pytest-killmatrix, or give another place with {DB_OPTION} (the file was not touched)"
         )
     return version
+
+
+def is_sidecar(path: Path) -> bool:
+    """Whether the file is a sidecar, as its first bytes have it (SQLite keeps the ``application_id`` at byte 68)."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        return file.read(72)[68:] == APPLICATION_ID.to_bytes(4, "big")
+    return False
 
 
 def _open(path: Path) -> sqlite3.Connection:

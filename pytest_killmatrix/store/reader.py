@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
-from pytest_killmatrix.analysis.score import Score, score_of
+from pytest_killmatrix.analysis.sampling import Interval
+from pytest_killmatrix.analysis.score import Score, intervals_of, score_of
 from pytest_killmatrix.model import Cause, Cell, Mutant, RunInfo, Status, Test
+from pytest_killmatrix.sharding import missing
 from pytest_killmatrix.store import codec
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.opening import check_version, translate
@@ -132,13 +134,27 @@ class Reader:
             """,
             self.run,
         )
-        return score_of(
+        score = score_of(
             (
                 (Status.PENDING if status is None else Status(status), bool(string_only), bool(reached))
                 for status, string_only, reached in rows
             ),
             self.info.scope,
         )
+        return replace(score, intervals=self._intervals())
+
+    def _intervals(self) -> dict[str, Interval]:
+        """Of the scores, where the run is one over a sample and has all that was drawn."""
+        sample, shard = self.info.sample, self.info.shard
+        if sample is None or (shard is not None and missing(shard)):
+            return {}
+        rows = self._rows(
+            f"SELECT path, operator, status FROM mutants m WHERE run = ? AND verdict IS NULL AND "
+            f"{NOT_AUTHORED.format('m')}",
+            self.run,
+        )
+        drawn = [((path, name), Status.PENDING if status is None else Status(status)) for path, name, status in rows]
+        return intervals_of(drawn, sample)
 
     def counts(self) -> dict[str, int]:
         """How many mutants have which status, in the JSON report's words and order."""

@@ -14,7 +14,7 @@ from pytest_killmatrix.store.variant_tables import VARIANT_TABLES
 APPLICATION_ID = 0x4B4D5458
 """``PRAGMA application_id``: "KMTX" in ASCII, so that another program's database is never taken for ours."""
 
-VERSION = 5
+VERSION = 6
 """``PRAGMA user_version``. History:
 
 1. first version (0.1.0)
@@ -22,6 +22,7 @@ VERSION = 5
 3. harness runs, in tables of their own
 4. the text of the mutated files, and why mutants survived
 5. authored variants, their cases and their history
+6. ``runs.shard``, ``runs.sample``
 """
 
 # Cells store small integers: 0 and 1 cost SQLite no payload at all. Never renumber; append only, with a migration
@@ -230,7 +231,19 @@ BASELINE = ("ALTER TABLE runs ADD COLUMN delta TEXT /* JSON object: what the new
 
 READING = (FILES, TEXTS, CAUSES)
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = ((*TABLES, *_code_rows()), BASELINE, HARNESS, READING, VARIANT_TABLES)
+PARTS = (
+    "ALTER TABLE runs ADD COLUMN shard TEXT /* JSON object: which shards of how many it holds; NULL: all mutants */",
+    "ALTER TABLE runs ADD COLUMN sample TEXT /* JSON object: what was drawn of how many; NULL: all mutants */",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (*TABLES, *_code_rows()),
+    BASELINE,
+    HARNESS,
+    READING,
+    VARIANT_TABLES,
+    PARTS,
+)
 """``MIGRATIONS[n]`` takes a file from version n to n + 1. Add to the end; never change one that was released."""
 
 
@@ -261,11 +274,13 @@ def markdown() -> str:
     for row in _code_rows():
         kind, code, name = row.partition("(")[2].rstrip(")").replace("'", "").split(", ")
         lines.append(f"| {kind} | {code} | {name} |")
-    lines += ["", "## Added to the tables of the first version", "", "```sql", *(f"{ddl};" for ddl in BASELINE), "```"]
+    added = (f"{ddl};" for ddl in (*BASELINE, *PARTS))
+    lines += ["", "## Added to the tables of the first version", "", "```sql", *added, "```"]
     lines += ["", "## History", "", "1. first version (0.1.0)", "2. `runs.delta`"]
     lines += ["3. harness runs, in tables of their own"]
     lines += ["4. the text of the mutated files, and why mutants survived"]
     lines += ["5. authored variants, their cases and their history"]
+    lines += ["6. `runs.shard`, `runs.sample`"]
     return "\n".join(lines)
 
 

@@ -24,7 +24,7 @@ BUFFER = 2000
 
 STRING_CACHE = 50_000
 
-_RUN_MARKS = ", ".join("?" * 19)
+_RUN_MARKS = ", ".join("?" * 21)
 _INSERT_RUN = f"INSERT INTO runs ({codec.RUN_COLUMNS}) VALUES ({_RUN_MARKS})"
 _UPDATE_RUN = f"UPDATE runs SET ({codec.RUN_COLUMNS}) = ({_RUN_MARKS}) WHERE run = ?"
 _INSERT_TEST = f"INSERT OR REPLACE INTO tests (run, test, {codec.TEST_COLUMNS}) VALUES ({', '.join('?' * 12)})"

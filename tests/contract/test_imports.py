@@ -51,12 +51,18 @@ def test_a_plain_run_loads_nothing_heavy(tmp_path: Path) -> None:
     assert {name.removeprefix(OURS) for name in ours} <= {"plugin", "options", "hookspecs", "model", "surroundings"}
 
 
-@pytest.mark.parametrize("name", ["analysis.bootstrap", "analysis.candidates", "analysis.power", "analysis.trials"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "analysis.bootstrap", "analysis.candidates", "analysis.power", "analysis.projection", "analysis.sampling",
+        "analysis.trials", "sharding",
+    ],
+)  # fmt: skip
 def test_statistics_are_pure(name: str) -> None:
     modules = loaded_by(f"import {OURS}{name}")
     assert heavy(modules) == set()
     ours = {module.removeprefix(OURS) for module in modules if module.startswith(OURS)}
-    assert {module for module in ours if not module.startswith("analysis")} <= {"model"}
+    assert {module for module in ours if not module.startswith(("analysis", "sharding"))} <= {"model"}
 
 
 @pytest.mark.parametrize("name", ["harness.fixtures", "harness.inside", "harness.spans", "harness.variants"])
@@ -68,6 +74,13 @@ def test_the_command_loads_nothing_heavy_until_it_is_asked() -> None:
     modules = loaded_by(f"import {OURS}cli, {OURS}commands.harness")
     assert heavy(modules) == set()
     assert not any(module.startswith(f"{OURS}harness") for module in modules)
+
+
+def test_merging_reads_and_writes_sidecars_and_no_more() -> None:
+    modules = loaded_by(f"import {OURS}cli, {OURS}commands.merge")
+    assert heavy(modules) == {"sqlite3"}
+    assert "pytest" not in modules
+    assert not any(module.startswith((f"{OURS}operators", f"{OURS}child", f"{OURS}clean")) for module in modules)
 
 
 def test_harness_mutation_needs_no_operators_of_code_and_no_coverage() -> None:

@@ -28,7 +28,7 @@ function overview(data) {
   for (const [route, verdict] of Object.entries(run.controls.routes)) {
     if (verdict !== "ok" && verdict !== "not exercised") alarms.push("Not to be trusted: control of route " + route + ": " + verdict);
   }
-  if (!run.complete) alarms.push("Interrupted: the same command goes on from here.");
+  if (data.unfinished) alarms.push(data.unfinished[0].toUpperCase() + data.unfinished.slice(1) + ".");
   const card = (title, ratio, words) => h("li", {}, title, h("strong", {}, percent(ratio.numerator, ratio.denominator)),
     h("span", { class: "soft" }, number(ratio.numerator) + " of " + number(ratio.denominator) + ": " + words));
   return [
