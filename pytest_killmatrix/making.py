@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
 _USAGE: Final = 4
 _FLUSH_EVERY: Final = 1.0
+_AT_LEAST: Final = 60.0  # seconds for each step of the old suite
 _PATIENCE: Final = 30.0  # times what the new suite took clean, for the old one
 
 
@@ -198,7 +199,7 @@ class Maker:
         """Learn what became of the tests; keep only what added or changed ones reach, if that is the scope."""
         self.narrator.say("collecting the old suite")
         with stopping():
-            comparison.collect()
+            comparison.collect(_AT_LEAST + _PATIENCE * self.prepared.collected_in)
             paths = {name: str(path) for name, path in self.prepared.targets.files.items()}
             self._keep(comparison.reached_by_contributors(self.mutants, self.tests, self.reach, paths))
         self.info.scope = comparison.scope
@@ -217,7 +218,7 @@ class Maker:
         excluded = {index for index, test in enumerate(self.tests) if test.excluded not in (None, Excluded.SKIPPED)}
         with stopping():
             keys = (mutant.key for mutant in self.mutants[: self.generated] if mutant.verdict is None)
-            comparison.run(keys, unsteady, excluded, 60 + _PATIENCE * wall)
+            comparison.run(keys, unsteady, excluded, _AT_LEAST + _PATIENCE * wall)
             sidecar.add_tests(run, comparison.tests(self.tests))
             self.narrator.say("confirming what differs")
             with Reader(self.settings.sidecar, run) as reader:

@@ -108,9 +108,9 @@ class Comparison:
             0, f"tests: {self.basis.side.described()}; at {self.basis.ref}: {self.suite.old.side.described()}"
         )
 
-    def collect(self) -> None:
-        """Learn what the old suite has, and what became of it."""
-        self.collected = self.suite.collected()
+    def collect(self, patience: float) -> None:
+        """Learn what the old suite has, and what became of it; within so many seconds."""
+        self.collected = self.suite.collected(patience)
         self.changes = changing.compare(self.known, self.collected.tests)
         if not self.collected.tests:
             self.notes.append(

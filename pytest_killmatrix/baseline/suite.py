@@ -73,6 +73,7 @@ class OldSuite:
         self._line: Line | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._watcher = 0
+        self._hangs = False
         temporary = Path(os.path.realpath(tempfile.gettempdir()))
         if temporary.is_relative_to(os.path.realpath(basis.repository.top)):
             raise OldSuiteFailed(f"the temporary directory {temporary} is inside the repository; set TMPDIR")
@@ -179,9 +180,9 @@ class OldSuite:
 
     # -- the conversation ------------------------------------------------------------------------------------------
 
-    def collected(self) -> Collected:
-        """The old suite's tests."""
-        found: Collected = self._hear("cannot be collected with today's source")
+    def collected(self, patience: float) -> Collected:
+        """The old suite's tests, collected within so many seconds."""
+        found: Collected = self._hear("cannot be collected with today's source", patience)
         return found
 
     def go(self, go: Go | None) -> None:
@@ -230,6 +231,7 @@ class OldSuite:
             while not self._line.heard(_TICK):
                 self._tick()
                 if until is not None and time.monotonic() > until:
+                    self._hangs = True
                     raise OldSuiteFailed(f"the tests of {self.basis.ref} {what} within {patience:.0f} s")
                 if self._process is not None and self._ended():
                     raise LineBroken
@@ -257,7 +259,7 @@ class OldSuite:
         process = self._process
         if process is None:
             return
-        for _ in range(200):
+        for _ in range(0 if self._hangs else 200):
             pid, _, usage = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 self.cpu = usage.ru_utime + usage.ru_stime

@@ -317,6 +317,19 @@ def test_an_old_conftest_that_cannot_be_loaded(repository: Repository) -> None:
     ran.lines.fnmatch_lines(["*no delta: the tests of HEAD cannot be collected with today's source: *OLD*"])
 
 
+@pytest.mark.parametrize("where", ["collected", "come to their end"])
+def test_an_old_suite_that_hangs(repository: Repository, where: str) -> None:
+    """While it is imported, or while it runs on today's source."""
+    hurry = "import pytest_killmatrix.making as making\nmaking._AT_LEAST, making._PATIENCE = 2, 0\n"
+    hang = "import time, shop\n{}def test_old(): time.sleep({}); shop.price(1, True)\n"
+    repository.commit({"shop.py": SHOP, "conftest.py": hurry, "test_shop.py": OLD_TEST})
+    old = hang.format("time.sleep(900)\n", 0) if where == "collected" else hang.format("", 900)
+    repository.commit({"test_old.py": old})
+    repository.write({"test_old.py": None})
+    ran = repository.run("--mutation-scope=all", status=4)
+    ran.lines.fnmatch_lines([f"*no delta: the tests of HEAD *{where}*within 2 s*"])
+
+
 BASELINE = "--mutation-baseline=HEAD"
 REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "no such ref": (("--mutation-baseline=nowhere",), "*nowhere is no commit that this repository has; git fetch *"),
