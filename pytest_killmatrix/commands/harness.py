@@ -121,8 +121,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _score(arguments: argparse.Namespace) -> int:
     from pytest_killmatrix.harness.reading import HarnessError
-    from pytest_killmatrix.harness.report import headline, markdown, report_problem, write_report
+    from pytest_killmatrix.harness.report import markdown, report_problem, write_report
     from pytest_killmatrix.harness.score import score_command
+    from pytest_killmatrix.report.harness import headline
     from pytest_killmatrix.store.harness import store_harness_run
     from pytest_killmatrix.store.place import place_problem
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_killmatrix.harness.reading import HarnessError, write_atomically
 from pytest_killmatrix.harness.verdicts import NOTHING, count
+from pytest_killmatrix.report.harness import headline
 from pytest_killmatrix.store.harness import HarnessMutant, HarnessRun
 
 _TITLE = "# Harness mutation: "
@@ -18,22 +19,6 @@ _Data = Mapping[str, Any]
 def markdown(run: HarnessRun) -> str:
     """The whole report."""
     return "\n".join(_lines(run)).rstrip() + "\n"
-
-
-def headline(run: HarnessRun) -> str:
-    """The score in one line, or why there is none."""
-    score = run.score
-    if run.withheld is not None:
-        return f"score withheld: {run.withheld}"
-    if score["value"] is None:
-        return "no score: no mutant was killed and none survived"
-    line = (
-        f"score {score['value']:.0%}: {run.killed} of {run.killed + run.survived} mutants killed, killed / (killed + "
-        f"survived), {run.level:.0%} Wilson interval {run.low:.0%} to {run.high:.0%}"
-    )
-    if run.unconfirmed:
-        line += f"; {run.unconfirmed} of the kills unconfirmed"
-    return line
 
 
 def report_problem(path: Path) -> str | None:

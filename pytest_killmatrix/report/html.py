@@ -7,21 +7,24 @@ import html
 import importlib.resources
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from pytest_killmatrix import __version__
-from pytest_killmatrix.model import Cause, Status
+from pytest_killmatrix.model import Cause, Status, Test
 from pytest_killmatrix.reading.delta import delta_of
 from pytest_killmatrix.report.delta import headline, scores
 from pytest_killmatrix.report.errors import BEGINNINGS
 from pytest_killmatrix.report.extent import reference_notes, unfinished
+from pytest_killmatrix.report.harness import page_object
 from pytest_killmatrix.report.json import run_object, score_object
 from pytest_killmatrix.report.packed import packed_cells
 from pytest_killmatrix.report.why import TITLES, need, reason, samples
+from pytest_killmatrix.store.harness import harness_runs
 from pytest_killmatrix.store.reader import MutantRow, Reader
 
-_SCRIPTS: Final = ("basics.js", "data.js", "views.js", "source.js", "matrix.js", "main.js")
+_SCRIPTS: Final = ("basics.js", "data.js", "views.js", "source.js", "matrix.js", "harness.js", "main.js")
 _RUNS: Final = 20
 _LINE: Final = 76  # characters of packed data a line, so that editors survive the file
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -30,14 +33,38 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; script-src 'uns
 def html_chunks(reader: Reader) -> Iterator[str]:
     """The page in pieces."""
     cells, strings = packed_cells(reader)
-    title = f"Kill matrix of {reader.path.absolute().parent.name}"
+    title = _title(reader.path)
+    yield from _page(title, _facts(reader, title, strings), cells)
+
+
+def harness_html_chunks(path: Path) -> Iterator[str]:
+    """The page on a sidecar that has harness runs only."""
+    title = _title(path)
+    facts = {
+        "title": title,
+        "run": None,
+        "paths": [],
+        "sources": [],
+        "tests": _tests([]),
+        "mutants": _columns([], []),
+        "delta": None,
+        "harness": _harness(path),
+    }
+    yield from _page(title, facts, b"")
+
+
+def _title(path: Path) -> str:
+    return f"Kill matrix of {path.absolute().parent.name}"
+
+
+def _page(title: str, facts: dict[str, Any], cells: bytes) -> Iterator[str]:
     yield f"{BEGINNINGS['html']} {__version__} -->\n"
     yield f'<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{html.escape(title)}</title>\n'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
     yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
     yield '<meta name="color-scheme" content="light dark">\n'
     yield f"<style>\n{_part('page.css')}</style>\n</head>\n<body>\n{_part('body.html')}"
-    yield from _data("data", json.dumps(_facts(reader, title, strings), default=str).encode())
+    yield from _data("data", json.dumps(facts, default=str).encode())
     yield from _data("cells", cells)
     for name in _SCRIPTS:
         yield f"<script>\n{_part(name)}</script>\n"
@@ -58,7 +85,6 @@ def _data(name: str, data: bytes) -> Iterator[str]:
 
 
 def _facts(reader: Reader, title: str, strings: list[str]) -> dict[str, Any]:
-    tests = reader.tests()
     causes = reader.causes()
     rows = list(reader.mutants(cells=False, reach=False))
     paths = sorted({row.mutant.path for row in rows})
@@ -75,19 +101,28 @@ def _facts(reader: Reader, title: str, strings: list[str]) -> dict[str, Any]:
         "paths": paths,
         "sources": [reader.text_of(path) for path in paths],
         "strings": strings,
-        "tests": {
-            "id": [test.nodeid for test in tests],
-            "seconds": [round(test.seconds, 6) for test in tests],
-            "clean": [test.clean.value for test in tests],
-            "excluded": [None if test.excluded is None else test.excluded.value for test in tests],
-            "suite": ["+".join(test.suite) for test in tests],
-            "change": [test.change for test in tests],
-        },
+        "tests": _tests(reader.tests()),
         "statuses": [status.value for status in Status],
         "mutants": _columns(rows, paths),
         "why": {str(row.index): _why(row, causes.get(row.index), reader) for row in rows if _alive(row)},
         "delta": delta,
         "delta_words": None if delta is None else [headline(delta), scores(delta)],
+        "harness": _harness(reader.path),
+    }
+
+
+def _harness(path: Path) -> list[dict[str, Any]]:
+    return [page_object(run) for run in harness_runs(path)]
+
+
+def _tests(tests: Sequence[Test]) -> dict[str, list[Any]]:
+    return {
+        "id": [test.nodeid for test in tests],
+        "seconds": [round(test.seconds, 6) for test in tests],
+        "clean": [test.clean.value for test in tests],
+        "excluded": [None if test.excluded is None else test.excluded.value for test in tests],
+        "suite": ["+".join(test.suite) for test in tests],
+        "change": [test.change for test in tests],
     }
 
 

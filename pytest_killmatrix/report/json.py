@@ -15,6 +15,7 @@ from pytest_killmatrix.report.cells import cell_object
 from pytest_killmatrix.report.files import FORMATS, write_report
 from pytest_killmatrix.report.why import why_object
 from pytest_killmatrix.sharding import held
+from pytest_killmatrix.store.harness import harness_runs
 from pytest_killmatrix.store.reader import MutantRow, Reader
 
 SCHEMA_VERSION = 1
@@ -32,16 +33,33 @@ def json_chunks(reader: Reader) -> Iterator[str]:
     """The document in pieces; memory is bounded by one mutant."""
     tests = reader.tests()
     names = [test.nodeid for test in tests]
-    yield "{\n"
-    yield f'"schema_version": {SCHEMA_VERSION},\n'
-    yield f'"tool": {_dump({"name": "pytest-killmatrix", "version": __version__})},\n'
+    yield from _head()
     yield f'"run": {_dump(run_object(reader.info))},\n'
     yield from _list("tests", (test_object(test) for test in tests))
     causes = reader.causes()
     yield from _list("mutants", (mutant_object(row, names, causes.get(row.index)) for row in reader.mutants()))
     yield f'"score": {_dump(score_object(reader.score()))},\n'
     yield f'"variants": {_dump(variants_object(reader))},\n'
+    yield from _harness(reader.path)
     yield f'"delta": {_dump(reader.info.delta)}\n}}\n'
+
+
+def harness_json_chunks(path: Path) -> Iterator[str]:
+    """The document on a sidecar that has harness runs only: the same keys, with nothing of code."""
+    yield from _head()
+    yield '"run": null,\n"tests": [],\n"mutants": [],\n"score": null,\n"variants": null,\n'
+    yield from _harness(path)
+    yield '"delta": null\n}\n'
+
+
+def _head() -> Iterator[str]:
+    yield "{\n"
+    yield f'"schema_version": {SCHEMA_VERSION},\n'
+    yield f'"tool": {_dump({"name": "pytest-killmatrix", "version": __version__})},\n'
+
+
+def _harness(path: Path) -> Iterator[str]:
+    return _list("harness", (run.as_dict() for run in harness_runs(path)))
 
 
 def variants_object(reader: Reader) -> dict[str, object] | None:

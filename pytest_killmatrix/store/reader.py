@@ -194,6 +194,11 @@ class Reader:
             self._rows(f"SELECT run, {codec.RUN_COLUMNS} FROM runs {where}", *(() if run is None else (run,))), None
         )
         if row is None:
+            if has_harness_runs_only(self._connection, self.path):
+                raise StoreError(
+                    f"the sidecar {self.path} has harness runs only: judge them with killmatrix harness score, or look "
+                    "at them with killmatrix export --format html"
+                )
             what = "no run yet" if run is None else f"no run {run}"
             raise StoreError(f"the sidecar {self.path} has {what}; make one with pytest --kill-matrix")
         return row[0], codec.decode_run(row[1:])
@@ -207,6 +212,15 @@ class Reader:
             yield from self._connection.execute(statement, values)
         except sqlite3.Error as error:
             raise translate(error, self.path) from error
+
+
+def has_harness_runs_only(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether the sidecar at ``path`` has harness runs, and none of code."""
+    of = "SELECT EXISTS (SELECT 1 FROM harness_runs) AND NOT EXISTS (SELECT 1 FROM runs)"
+    try:
+        return bool(connection.execute(of).fetchone()[0])
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
 
 
 def connect(path: Path) -> sqlite3.Connection:

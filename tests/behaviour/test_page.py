@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from projects import Case, Project
 
-from pytest_killmatrix.report.files import FORMATS, write_report
+from pytest_killmatrix.report.files import FORMATS, write_chunks, write_report
+from pytest_killmatrix.store.harness import HarnessMutant, HarnessRun, store_harness_run
 from pytest_killmatrix.store.reader import Reader
 
 BROWSER = next(
@@ -111,3 +112,29 @@ def test_matrix_by_keyboard(page: Path, tmp_path: Path) -> None:
     )
     markup = shown(page, "#matrix", tmp_path, press)
     assert 'class="panel"' in markup  # Enter opened the mutant
+
+
+def test_harness_runs_alone(tmp_path: Path) -> None:
+    run = HarnessRun(
+        "one", "2026-11-30T12:00:00+00:00", "toy", "base", "toy-1", ("task",), 2, scored=True, killed=1, survived=1,
+        low=0.0945, high=0.9055, k=2, bound=0.9, level=0.95, notes=("few tasks",),
+        mutants=(
+            HarnessMutant("mutant-a", "drop-key", "a", "<b>a</b>", "survived", "x x", "redundant", suggestion="- a: b"),
+            HarnessMutant("mutant-b", "drop-key", "b", "key b", "killed", "y", "necessary"),
+        ),
+    )  # fmt: skip
+    store_harness_run(tmp_path / "a.sqlite", run)
+    place = tmp_path / "harness.html"
+    write_chunks(FORMATS["html"].harness_chunks(tmp_path / "a.sqlite"), place, FORMATS["html"], "--output")
+    sort_by_verdict = "document.querySelectorAll('th button')[1].click();"
+    wide = "document.querySelector('h1').dataset.wide = document.documentElement.scrollWidth > innerWidth;"
+    widen = "document.querySelectorAll('td.wide').forEach((cell) => { cell.style.minWidth = '40rem'; });"
+    markup = shown(place, "", tmp_path, sort_by_verdict + widen + wide)
+    assert 'data-wide="false"' in markup  # a table scrolls in its own box
+    text = words(markup)
+    assert "Score 50%: 1 of 2 mutants killed" in text
+    assert "95% Wilson interval 9% to 91%. few tasks" in text
+    assert text.index("key b mutant-b ✓ killed y necessary") < text.index("<b>a</b> mutant-a ! survived x x")
+    assert "a spec worth adding - a: b" in text
+    assert 'aria-sort="ascending"' in markup
+    assert "<b>" not in markup

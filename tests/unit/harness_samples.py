@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from pytest_killmatrix.harness.planfile import Fate, Plan, PlannedMutant
 from pytest_killmatrix.harness.spans import Span, normal_span
 from pytest_killmatrix.harness.suite import Task
 from pytest_killmatrix.harness.variants import Variant
+from pytest_killmatrix.store.harness import HarnessMutant, HarnessRun, HarnessTrial, store_harness_run
 
 BASE = Variant("toy", "base", skills=("versions", "poetry"), instructions="# Tone\n\nBe kind.\n\n# Tests\n\nTest it.\n")
 
@@ -68,3 +70,31 @@ def in_run_set(folder: Path, records: Iterable[TrialRecord]) -> RunSet:
         for record in records:
             run_set.write(record)
     return run_set
+
+
+def store_runs(path: Path, words: str = "instructions: Tone") -> Path:
+    """A sidecar with a run that has a score, one whose score is withheld, and one that is not scored yet.
+
+    ``words`` stand wherever a text is the user's.
+    """
+    survivor = HarnessMutant(
+        "mutant-drop-instruction-line-tone", "drop-instruction-line", "tone", words, "survived",
+        f"nothing noticed: {words}", "redundant", "nothing changes without it",
+        suggestion=f"- name: {words}\n  eventually: {{tool: greet}}",
+    )  # fmt: skip
+    killed = HarnessMutant(
+        "mutant-drop-skill-pdf", "drop-skill", "pdf", "skill pdf", "killed", "resolved 100% -> 0%", "necessary",
+        "fewer tasks are resolved without it", ("statistics",), unconfirmed=True,
+    )  # fmt: skip
+    skipped = HarnessMutant("mutant-drop-skill-x", "drop-skill", "x", "skill x", "equivalent", "no trace used it")
+    scored = HarnessRun(
+        "one", "2026-11-30T12:00:00+00:00", "toy", "base", "toy-1", ("task",), 2, scored=True, killed=1,
+        unconfirmed=1, survived=1, low=0.0945, high=0.9055, k=2, bound=0.9, level=0.95, control="equivalent",
+        notes=(words,), mutants=(survivor, killed, skipped), trials=(HarnessTrial("base", "task", 1, "resolved"),),
+    )  # fmt: skip
+    withheld = replace(scored, id="two", run_set="toy-2", withheld="the noop control did not come out equivalent")
+    unjudged = HarnessMutant(survivor.name, survivor.operator, survivor.component, survivor.drops)
+    unscored = HarnessRun("three", scored.started, "other", "base", "other-1", ("task",), 2, mutants=(unjudged,))
+    for run in (scored, withheld, unscored):
+        store_harness_run(path, run)
+    return path

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harness_samples import store_runs
 from store_samples import realistic
 
 from pytest_killmatrix import cli
@@ -212,6 +213,41 @@ def test_sql(sidecar: Path, capsys: pytest.CaptureFixture[str], form: str) -> No
         "json": '[\n  {\n    "outcome": "assertion",\n    "cells": 711\n  }\n]\n',
     }
     assert out == expected[form]
+
+
+@pytest.mark.parametrize("form", ["json", "html"])
+@pytest.mark.parametrize("to_file", [False, True])
+def test_harness_runs_alone_are_exported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str, to_file: bool
+) -> None:
+    path, place = store_runs(tmp_path / "a.sqlite"), tmp_path / "report"
+    words = ["-o", str(place)] if to_file else []
+    status, out, err = run(capsys, "export", "--format", form, "--db", str(path), *words)
+    assert (status, err) == (0, "")
+    text = place.read_text() if to_file else out
+    assert (out == "") is to_file
+    if form == "json":
+        assert [one["harness"] for one in json.loads(text)["harness"]] == ["toy", "toy", "other"]
+    else:
+        assert text.endswith("</html>\n")
+    if to_file:
+        place.write_text("my notes\n")
+        status, _, err = run(capsys, "export", "--format", form, "--db", str(path), *words)
+        assert (status, place.read_text(), err.count("\n")) == (4, "my notes\n", 1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["report"], ["report", "--json"], ["runs"], ["runs", "--json"], ["show", "x"], ["redundant"],
+     ["export", "--format", "csv"], ["export", "--format", "html", "--run", "1"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_is_about_code_says_where_harness_runs_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    status, out, err = run(capsys, *words, "--db", str(store_runs(tmp_path / "a.sqlite")))
+    assert (status, out, err.count("\n")) == (4, "", 1)
+    assert "has harness runs only: judge them with killmatrix harness score, or look at them with" in err
 
 
 def test_tables_for_notebooks(sidecar: Path) -> None:

@@ -399,7 +399,7 @@ def test_a_scored_run_comes_back_as_it_was(tmp_path: Path) -> None:
 def test_runs_of_code_and_of_harnesses_do_not_see_each_other(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     store_harness_run(path, a_run(tmp_path)[2])
-    with pytest.raises(StoreError, match="no run yet"):
+    with pytest.raises(StoreError, match="has harness runs only"):
         Reader(path)
     with Sidecar.open(path) as sidecar:
         sidecar.begin_run(make_info())

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from pytest_killmatrix.harness.dataplane import TrialRecord
 from pytest_killmatrix.harness.planfile import Fate, Plan
 from pytest_killmatrix.harness.reading import HarnessError, parse_yaml
-from pytest_killmatrix.harness.report import headline, markdown
+from pytest_killmatrix.harness.report import markdown
 from pytest_killmatrix.harness.score import score_run
 from pytest_killmatrix.harness.specs import Clause, Spec, read_specs
 from pytest_killmatrix.harness.suggest import _candidates, _steps
 from pytest_killmatrix.harness.verdicts import Rules
+from pytest_killmatrix.report.harness import headline
 from pytest_killmatrix.store.harness import HarnessMutant, HarnessRun
 
 ONE = make_mutant("mutant-drop-instruction-line-one")

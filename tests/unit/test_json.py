@@ -15,6 +15,7 @@ from pytest_killmatrix.store.reader import Reader
 from pytest_killmatrix.store.writer import Sidecar
 
 # The published shape, names and order.
+TOP = "schema_version tool run tests mutants score variants harness delta"
 RUN = (
     "id started seconds commit dirty baseline scope python platform hash_seed complete population sample shard options"
 )
@@ -53,10 +54,11 @@ def small(tmp_path: Path) -> Path:
 def test_names_and_order(small: Path, tmp_path: Path) -> None:
     with Reader(small) as reader:
         report = written(reader, tmp_path / "out.json")
-    assert list(report) == ["schema_version", "tool", "run", "tests", "mutants", "score", "variants", "delta"]
+    assert list(report) == TOP.split()
     assert report["schema_version"] == 1
     assert report["tool"] == {"name": "pytest-killmatrix", "version": __version__}
     assert report["variants"] is None
+    assert report["harness"] == []
     assert report["delta"] is None
     run = report["run"]
     assert list(run) == [*RUN.split(), "cpu", "controls"]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harness_samples import store_runs
 from store_samples import Plot, assertion, make_info, make_mutant, realistic
 
 from pytest_killmatrix.model import Cause, CauseKind, Cell, Outcome, Sample, Status
@@ -24,6 +25,7 @@ from pytest_killmatrix.report.errors import ReportError
 from pytest_killmatrix.report.files import FORMATS, write_report
 from pytest_killmatrix.report.source_diff import diff_lines
 from pytest_killmatrix.report.terminal import style_of
+from pytest_killmatrix.store.harness import harness_runs
 from pytest_killmatrix.store.reader import Reader
 from pytest_killmatrix.store.writer import Sidecar
 
@@ -371,6 +373,52 @@ def test_the_delta_on_a_terminal(verbosity: int) -> None:
     assert lines[0].split()[:6] == ["gained", "by", "assertion", "1", "of", "9"]
     assert all(len(line) <= 80 for line in lines)
     assert (verbosity < 0) == (len(lines) == 2)
+
+
+# -- harness runs --------------------------------------------------------------------------------------------------
+
+
+def in_words(page: str) -> list[str]:
+    return [run["headline"] for run in json.loads(unpacked(page, "data"))["harness"]]
+
+
+HARNESS_SCORES = [
+    "score 50%: 1 of 2 mutants killed, killed / (killed + survived), 95% Wilson interval 9% to 91%; 1 of the kills "
+    "unconfirmed",
+    "score withheld: the noop control did not come out equivalent",
+    "not scored yet: killmatrix harness score does it",
+]
+
+
+def test_harness_runs_stand_beside_the_run_of_code(tmp_path: Path) -> None:
+    path = store_runs(small(tmp_path / "a.sqlite"))
+    with Reader(path) as reader:
+        page, document = made("html", reader), json.loads(made("json", reader))
+    assert in_words(page) == HARNESS_SCORES
+    assert len(json.loads(unpacked(page, "data"))["mutants"]["key"]) == len(document["mutants"]) == 2
+    assert document["harness"] == json.loads(json.dumps([run.as_dict() for run in harness_runs(path)]))
+    assert [run["score"]["value"] for run in document["harness"]] == [0.5, None, None]
+    assert document["score"]["assertion"]["denominator"] == 2  # of mutants of code alone
+
+
+def test_without_harness_runs_the_page_has_none(run: Reader) -> None:
+    assert in_words(made("html", run)) == []
+
+
+def test_reports_on_harness_runs_alone(tmp_path: Path) -> None:
+    words = EVIL.removesuffix("\ud800")  # what people write is UTF-8
+    path = store_runs(tmp_path / "a.sqlite", words)
+    page = "".join(FORMATS["html"].harness_chunks(path))
+    assert "</script><b>" not in page
+    assert in_words(page) == HARNESS_SCORES
+    facts = json.loads(unpacked(page, "data"))
+    assert facts["run"] is None
+    assert facts["harness"][0]["mutants"][0]["drops"] == words
+    assert unpacked_cells(unpacked(page, "cells"), len(facts["mutants"]["key"])) == []
+    document = json.loads("".join(FORMATS["json"].harness_chunks(path)))
+    with Reader(small(tmp_path / "b.sqlite")) as reader:
+        assert list(document) == list(json.loads(made("json", reader)))
+    assert (document["run"], document["mutants"], document["score"], len(document["harness"])) == (None, [], None, 3)
 
 
 # -- diffs and files -----------------------------------------------------------------------------------------------

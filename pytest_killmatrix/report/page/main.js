@@ -29,9 +29,10 @@ function route(data) {
   if (page === "f" && known(data.paths.length)) return ["", filePage(data, index)];
   if (page === "m" && known(data.mutantCount)) return ["", filePage(data, data.mutants.path[index], index)];
   if (page === "t" && known(data.testCount)) return ["tests", testPage(data, index)];
-  if (page === "tests") return ["tests", testsPage(data)];
-  if (page === "matrix") return ["matrix", matrixPage(data)];
+  if (page === "tests" && data.run) return ["tests", testsPage(data)];
+  if (page === "matrix" && data.run) return ["matrix", matrixPage(data)];
   if (page === "delta" && data.delta) return ["delta", deltaPage(data)];
+  if (data.harness.length && (page === "harness" || !data.run)) return ["harness", harnessPage(data)];
   return ["", overview(data)];
 }
 
@@ -43,7 +44,8 @@ async function begin() {
     return;
   }
   const data = await Data.load();
-  const pages = [["", "Overview"], ["tests", "Tests"], ["matrix", "Matrix"], ...(data.delta ? [["delta", "Delta"]] : [])];
+  const pages = [...(data.run ? [["", "Overview"], ["tests", "Tests"], ["matrix", "Matrix"]] : []),
+    ...(data.delta ? [["delta", "Delta"]] : []), ...(data.harness.length ? [["harness", "Harness"]] : [])];
   const links = pages.map(([hash, title]) => [hash, h("a", { href: "#" + hash }, title)]);
   document.getElementById("nav").append(...links.map(([, link]) => h("li", {}, link)));
   const show = (first) => {
