@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import settings
 from projects import Project
+from repositories import Repository
 
 # The same examples on every run; others with ``--hypothesis-profile=default``.
 settings.register_profile("repeatable", derandomize=True)
@@ -23,3 +24,9 @@ def new_project(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Projec
 def project(new_project: Callable[[], Project]) -> Project:
     """An empty project."""
     return new_project()
+
+
+@pytest.fixture
+def repository(new_project: Callable[[], Project]) -> Repository:
+    """An empty project in git."""
+    return Repository(new_project())

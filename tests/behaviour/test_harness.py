@@ -196,6 +196,7 @@ def test_the_forgetful_agent_is_told_apart_by_statistics(new_harness: Callable[[
 # -- trials -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 def test_a_trial_is_judged_by_its_graders(harness: Harness) -> None:
     harness.plan()
     ran = harness.killmatrix("run", "plan.yaml")
@@ -230,6 +231,7 @@ FACTS = """\
     """
 
 
+@pytest.mark.lengthy
 def test_each_trial_has_a_directory_of_its_own(harness: Harness) -> None:
     harness.write({"test_greet.py": FACTS, "helper.py": ""})
     harness.plan("--ops", "drop-instruction-line", "--n", "2", "--max", "1")
@@ -244,6 +246,7 @@ def test_each_trial_has_a_directory_of_its_own(harness: Harness) -> None:
     assert not any(Path(fact[name]).exists() for fact in facts for name in ("directory", "temporary"))
 
 
+@pytest.mark.lengthy
 def test_the_project_is_found_from_a_suite_elsewhere(harness: Harness) -> None:
     """Conftests above the tests, an import from the root, options of other plugins; from another directory."""
     shutil.rmtree(harness.path)
@@ -300,6 +303,7 @@ FIXTURE = """\
     """
 
 
+@pytest.mark.lengthy
 def test_a_trial_that_dies_is_a_fault_and_run_once_more_and_fixtures_judge_by_assertions(harness: Harness) -> None:
     files = {name: dying(how) for name, (how, _) in DEATHS.items()}
     files |= {name: FIXTURE.format(how=how) for name, how in FIXTURES.items()}
@@ -318,6 +322,7 @@ def test_a_trial_that_dies_is_a_fault_and_run_once_more_and_fixtures_judge_by_as
         assert (found[name]["outcome"], found[name]["attempts"]) == ("unresolved", 1)
 
 
+@pytest.mark.lengthy
 def test_a_trial_that_hangs_is_a_fault_unless_its_graders_have_spoken(harness: Harness) -> None:
     lingers = "import threading; threading.Thread(target=time.sleep, args=(600,)).start()"
     harness.write({"test_greet.py": dying("time.sleep(600)"), "test_lingers.py": dying(lingers)})
@@ -332,6 +337,7 @@ def test_a_trial_that_hangs_is_a_fault_unless_its_graders_have_spoken(harness: H
     assert (spoken["outcome"], spoken["attempts"]) == ("resolved", 1)
 
 
+@pytest.mark.lengthy
 def test_a_fault_that_passes_is_no_fault(harness: Harness) -> None:
     marker = harness.outside / "marker"
     how = f"m = pathlib.Path({str(marker)!r}); seen = m.exists(); m.touch(); seen or os._exit(1)"
@@ -352,6 +358,7 @@ LEAVES = """\
     """
 
 
+@pytest.mark.lengthy
 def test_what_an_agent_starts_ends_with_its_trial(harness: Harness) -> None:
     harness.write({"test_greet.py": LEAVES})
     harness.plan()
@@ -403,6 +410,7 @@ def test_an_interrupted_run_leaves_nothing_and_goes_on(harness: Harness, how: si
 # -- money ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.lengthy
 def test_the_projection_comes_from_the_plan_and_then_from_what_was_recorded(harness: Harness) -> None:
     harness.plan()
     first = harness.killmatrix("run", "plan.yaml", "--dry-run")
@@ -413,6 +421,7 @@ def test_the_projection_comes_from_the_plan_and_then_from_what_was_recorded(harn
     assert "dollars  $1.50 (from 1 recorded trials of the base)" in second.screen.splitlines()
 
 
+@pytest.mark.lengthy
 def test_a_projection_above_the_limit_is_refused(harness: Harness) -> None:
     harness.write({"suite.yaml": SUITE.replace("0.01", "11.1")})
     harness.plan()
@@ -424,6 +433,7 @@ def test_a_projection_above_the_limit_is_refused(harness: Harness) -> None:
     assert "would be refused: the projected" in harness.killmatrix("run", "plan.yaml", "--dry-run").screen
 
 
+@pytest.mark.lengthy
 def test_a_limit_cannot_be_kept_where_the_cost_is_unknown(harness: Harness) -> None:
     harness.write({"suite.yaml": SUITE.replace("cost_usd: 0.01\n", "")})
     harness.plan()
@@ -469,6 +479,7 @@ def refused(harness: Harness, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Cap
     return run
 
 
+@pytest.mark.lengthy
 def test_wrong_usage_is_one_line(harness: Harness, refused: Refused) -> None:
     harness.write({"precious.yaml": "keep: me\n", "precious.md": "# Mine\n", "empty.yaml": SUITE.replace("Say", "Cry")})
     plan = ("plan", "suite.yaml", "--out")
@@ -501,6 +512,7 @@ def test_wrong_usage_is_one_line(harness: Harness, refused: Refused) -> None:
     assert "the graders or files of the task 'greet' changed" in refused("run", "plan.yaml")
 
 
+@pytest.mark.lengthy
 def test_scoring_before_the_base_is_finished(harness: Harness, refused: Refused) -> None:
     harness.plan()
     harness.killmatrix("run", "plan.yaml", "--only", "mutant-*")
@@ -519,6 +531,7 @@ def test_a_control_that_comes_out_different_withholds_the_score(harness: Harness
     assert harness.stored().score["value"] is None
 
 
+@pytest.mark.lengthy
 def test_without_a_variant_graders_are_skipped(harness: Harness) -> None:
     ran = harness.plain("-rs")
     assert ran.status == 0
