@@ -108,15 +108,6 @@ def test_helpers_conftests_and_data_come_from_the_ref(repository: Repository) ->
     assert [(test["nodeid"], test["clean"]) for test in old] == [("tests/test_it.py::test_it", "passed")]
 
 
-def test_the_option_asks_for_a_matrix_by_itself(repository: Repository) -> None:
-    repository.commit({"shop.py": SHOP, "test_shop.py": OLD_TEST})
-    repository.write({"test_shop.py": OLD_TEST + NEW_TEST})
-    command = [word for word in repository.project.command("--mutation-baseline=HEAD") if word != "--kill-matrix"]
-    ran = repository.project.execute(command)
-    assert ran.status == 0, ran.screen
-    assert delta(ran)["verdict"] == "gained"
-
-
 def test_a_test_that_asserts_nothing_gains_nothing(repository: Repository) -> None:
     repository.commit({"shop.py": SHOP, "test_shop.py": "from shop import price\ndef test_price(): price(1, False)\n"})
     repository.write({"test_more.py": "import shop\ndef test_smoke(): shop.price(1, True); shop.label('a')\n"})

@@ -10,6 +10,8 @@ from projects import Case, Project, Run
 CODE = """\
 import functools, marshal, sys, types, warnings
 
+pytestmark = pytest.mark.lengthy
+
 LIMIT = [9]
 CACHE = {}
 INTERNAL = set()

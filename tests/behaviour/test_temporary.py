@@ -26,6 +26,8 @@ TESTS = """\
 import os, subprocess, sys, tempfile
 import code_
 
+pytestmark = pytest.mark.lengthy
+
 def test_leave(): assert code_.leave(1) == 2
 def test_wipe():
     with tempfile.NamedTemporaryFile() as file:
