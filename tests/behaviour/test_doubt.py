@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 from projects import Case, Project, Run
 
+pytestmark = pytest.mark.lengthy
+
 CODE = """\
 import functools, marshal, sys, types, warnings
-
-pytestmark = pytest.mark.lengthy
 
 LIMIT = [9]
 CACHE = {}

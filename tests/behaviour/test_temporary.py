@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from projects import Case, Project
 
+pytestmark = pytest.mark.lengthy
+
 CODE = """\
 import os, shutil, subprocess, sys, tempfile
 
@@ -25,8 +27,6 @@ def child(n):
 TESTS = """\
 import os, subprocess, sys, tempfile
 import code_
-
-pytestmark = pytest.mark.lengthy
 
 def test_leave(): assert code_.leave(1) == 2
 def test_wipe():
