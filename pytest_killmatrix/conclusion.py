@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from pytest_killmatrix.model import RunInfo
-from pytest_killmatrix.options import Settings
 from pytest_killmatrix.oracle.reporting import Audited, outcome_of
 from pytest_killmatrix.report.thresholds import passed_for_lack, unmet, unmet_gains
+from pytest_killmatrix.settings import Settings
 from pytest_killmatrix.store.reader import Reader
 from pytest_killmatrix.store.writer import Sidecar
 

@@ -14,8 +14,8 @@ import pytest
 
 from pytest_killmatrix.child.recollect import Identity, fixture_definitions
 from pytest_killmatrix.clean.outcomes import OutcomeLog
-from pytest_killmatrix.options import Settings
 from pytest_killmatrix.oracle.model import Audit
+from pytest_killmatrix.settings import Settings
 from pytest_killmatrix.targets import Targets
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pytest_killmatrix.analysis.projection import Costs, Earlier, Projection, Row, project
 from pytest_killmatrix.model import Mutant, Route, Status, Test
-from pytest_killmatrix.options import processors
 from pytest_killmatrix.plan import Planned
+from pytest_killmatrix.settings import processors
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.reader import Reader
 

@@ -20,6 +20,7 @@ from pytest_killmatrix.oracle.model import Audit
 from pytest_killmatrix.prepared import Prepared, Stop, followers, is_python_test, loaded_files, uses_wide_fixture
 from pytest_killmatrix.report.errors import BEGINNINGS, file_problem
 from pytest_killmatrix.rewritten import Rewritten
+from pytest_killmatrix.settings import read as read_settings
 from pytest_killmatrix.store.place import place_problem
 from pytest_killmatrix.surroundings import Surroundings
 
@@ -40,7 +41,7 @@ class KillMatrix:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        self.settings = options.read(config)
+        self.settings = read_settings(config)
         self.outcomes = OutcomeLog()
         self._began, self._began_cpu = time.monotonic(), environment.own_cpu()
         self._sys_path = list(sys.path)

@@ -68,7 +68,7 @@ def _thresholds(given: Sequence[str]) -> list[tuple[str, float]]:
         return []
     import pytest  # slow to load, and most merges have none
 
-    from pytest_killmatrix.options import threshold
+    from pytest_killmatrix.settings import threshold
 
     try:
         return [threshold(text, "--fail-under") for text in given]

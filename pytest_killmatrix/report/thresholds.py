@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pytest_killmatrix.analysis.score import Score
-from pytest_killmatrix.options import Settings
+from pytest_killmatrix.settings import Settings
 
 
 def unmet(thresholds: Iterable[tuple[str, float]], score: Score, flag: str = "--kill-matrix-fail-under") -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from store_samples import assertion, make_info, make_mutant
 
-from pytest_killmatrix import options
+from pytest_killmatrix import settings
 from pytest_killmatrix.analysis.projection import ENOUGH, USUAL, Costs, Earlier, Row, project
 from pytest_killmatrix.model import Route, Status, Test
 from pytest_killmatrix.plan import Planned
@@ -98,8 +98,8 @@ def test_history_is_that_of_the_newest_complete_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", ["0", "-1", "x", "nan", "inf", "1m"])
 def test_no_such_limit(given: str) -> None:
     with pytest.raises(pytest.UsageError, match=f"^--kill-matrix-max-minutes={given}: give a number of minutes"):
-        options.minutes(given)
+        settings.minutes(given)
 
 
 def test_what_is_a_limit() -> None:
-    assert [options.minutes(text) for text in (None, "", "30", "0.5")] == [None, None, 30.0, 0.5]
+    assert [settings.minutes(text) for text in (None, "", "30", "0.5")] == [None, None, 30.0, 0.5]

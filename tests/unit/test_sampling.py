@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from store_samples import make_mutant
 
-from pytest_killmatrix import options
+from pytest_killmatrix import settings
 from pytest_killmatrix.analysis.sampling import Judged, draw, interval
 from pytest_killmatrix.analysis.score import intervals_of
 from pytest_killmatrix.model import Mutant, Status
@@ -119,9 +119,20 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say(amount: int) -> None:
 @pytest.mark.parametrize("given", ["0", "-1", "1.5", "x", "0%", "101%", "%", "nan", "inf", "10%%", "1e999"])
 def test_no_such_sample(given: str) -> None:
     with pytest.raises(pytest.UsageError, match=f"^--mutation-sample={given}: give a number"):
-        options.sample(given)
+        settings.sample(given)
+
+
+@pytest.mark.parametrize("given", ["-1", "1.5", "x", "101%", "%", "nan", "nan%", "inf", "10%%", "1e999"])
+def test_no_such_gain(given: str) -> None:
+    with pytest.raises(pytest.UsageError, match=f"^--mutation-min-gain={given}: give a number"):
+        settings.gain(given, "all")
+
+
+def test_what_is_a_gain() -> None:
+    asked: list[Any] = [settings.gain(text, "all") for text in (None, "", "0", "7", "0%", "12.5%")]
+    assert asked == [None, None, (0, False), (7, False), (0, True), (12.5, True)]
 
 
 def test_what_is_a_sample() -> None:
-    asked: list[Any] = [options.sample(text) for text in (None, "", "7", "12.5%", "100%")]
+    asked: list[Any] = [settings.sample(text) for text in (None, "", "7", "12.5%", "100%")]
     assert asked == [None, None, (7, False), (12.5, True), (100, True)]

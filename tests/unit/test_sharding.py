@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from store_samples import make_mutant
 
-from pytest_killmatrix import options
+from pytest_killmatrix import settings
 from pytest_killmatrix.sharding import Shard, in_words, index_of, listed, missing
 
 
@@ -61,15 +61,15 @@ def test_words() -> None:
 )
 def test_no_such_shard(given: str) -> None:
     with pytest.raises(pytest.UsageError, match=re.escape(f"--kill-matrix-shard={given}: give I/N, ")):
-        options.shard(given, None)
+        settings.shard(given, None)
 
 
 def test_what_is_a_shard() -> None:
-    assert options.shard(None, None) is None
-    assert options.shard("1/1", None) == (1, 1)
-    assert options.shard("04/12", None) == (4, 12)
+    assert settings.shard(None, None) is None
+    assert settings.shard("1/1", None) == (1, 1)
+    assert settings.shard("04/12", None) == (4, 12)
 
 
 def test_deltas_of_shards_cannot_be_joined() -> None:
     with pytest.raises(pytest.UsageError, match="--kill-matrix-shard=1/2 cannot be with --mutation-baseline: "):
-        options.shard("1/2", "HEAD")
+        settings.shard("1/2", "HEAD")
