@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import datetime
-import functools
-import hashlib
 import itertools
-import json
-import os
 import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_killmatrix import environment
 from pytest_killmatrix.analysis.sampling import draw
-from pytest_killmatrix.baseline.comparison import Comparison, RunAgain, stopping
-from pytest_killmatrix.baseline.old import Answer, Looped, Made
-from pytest_killmatrix.baseline.scope import Said
+from pytest_killmatrix.baseline.comparison import Comparison, stopping
+from pytest_killmatrix.baseline.old import Looped
+from pytest_killmatrix.baseline.scope import RunAgain, Said
 from pytest_killmatrix.child.scratch import holder_of
 from pytest_killmatrix.clean.runs import CleanRuns
 from pytest_killmatrix.conclusion import conclude
@@ -37,6 +32,7 @@ from pytest_killmatrix.oracle.subjects import Placed, mutant_of, place
 from pytest_killmatrix.oracle.subjects import plan as plan_variant
 from pytest_killmatrix.plan import Planned, narrowed, plan_mutant, plan_static
 from pytest_killmatrix.prepared import Prepared, Stop, Written
+from pytest_killmatrix.projectfiles import ProjectFiles
 from pytest_killmatrix.projecting import projection
 from pytest_killmatrix.report.narrator import Narrator
 from pytest_killmatrix.sharding import Shard
@@ -44,14 +40,12 @@ from pytest_killmatrix.source import encoding_of
 from pytest_killmatrix.static import StaticWays
 from pytest_killmatrix.store.audits import add_audit
 from pytest_killmatrix.store.errors import StoreError
-from pytest_killmatrix.store.opening import is_sidecar
 from pytest_killmatrix.store.reader import Reader
 from pytest_killmatrix.store.writer import Sidecar
 from pytest_killmatrix.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from pytest_killmatrix.analysis.projection import Projection
-    from pytest_killmatrix.baseline.old import Lead
 
 _USAGE: Final = 4
 _FLUSH_EVERY: Final = 1.0
@@ -133,17 +127,19 @@ class Maker:
             if self.comparison is not None:
                 self._compare(self.comparison, sidecar, run)
             if self.prepared.lead is not None:
-                self._answer(self.prepared.lead, sidecar, run)
+                sidecar.flush()
+                self.prepared.lead.answer(run, self.mutants, self.tests, self._run_again(sidecar))
             else:
                 self._explain(sidecar, run)
             self._end_children()
-            self._note_changes(files)
+            if (change := files.changes()) is not None:
+                self.info.notes.append(change)
         finally:
             self._account(sidecar, run)  # of an interrupted run too
         return conclude(self.settings, sidecar, run, self.info, self.contradictions)
 
-    def _prepare(self) -> dict[str, str]:
-        """Everything before a mutant runs; the hashes of the project's files."""
+    def _prepare(self) -> ProjectFiles:
+        """Everything before a mutant runs; the project's files as they were."""
         if self.settings.generate:
             self.info.notes.append(self.prepared.targets.described())
         if self.prepared.executor_because is not None:
@@ -154,7 +150,7 @@ class Maker:
             self.info.notes.append("code that runs at import met only the tests that run code of that module")
         if holder := holder_of(self.prepared.config.rootpath, self.prepared.modules.values()):
             self.info.notes.append(f"{holder} holds the temporary directory since its import: children share it")
-        files = environment.file_hashes(self.prepared.config.rootpath, self.settings.sidecar, self._written)
+        files = ProjectFiles(self.prepared.config, self.settings)
         if self.prepared.lead is not None and not self.prepared.lead.spec.alone:
             self.prepared.lead.say(Looped())
         if self.comparison is not None:
@@ -243,24 +239,6 @@ class Maker:
 
         return again
 
-    def _answer(self, lead: Lead, sidecar: Sidecar, run: int) -> None:
-        """In the process of an old suite: run again what the other process asks for."""
-        sidecar.flush()
-        lead.say(Made(run))
-        if lead.spec.alone:
-            return
-        numbers = {mutant.key: index for index, mutant in enumerate(self.mutants)}
-        tests = {test.nodeid: index for index, test in enumerate(self.tests)}
-        again = self._run_again(sidecar)
-        while (question := lead.hear()) is not None:
-            cells = {numbers[key]: [tests[name] for name in names] for key, names in question.cells}
-            lead.say(
-                [
-                    Answer(self.mutants[mutant].key, self.tests[test].nodeid, found.outcome, found.noop)
-                    for (mutant, test), found in again(cells).items()
-                ]
-            )
-
     # -- 1. mutants ------------------------------------------------------------------------------------------------
 
     def _generate(self) -> None:
@@ -307,7 +285,7 @@ class Maker:
         if left_out:
             self.info.notes.append(f"cases without a test in this session, not judged: {', '.join(left_out)}")
 
-    def _take_shard(self, files: Mapping[str, str]) -> None:
+    def _take_shard(self, files: ProjectFiles) -> None:
         """Leave other shards' mutants out; the controls still look at all, so that all shards have the same tests."""
         self.population = (self.mutants, self.builds, self.generated, self.variants)
         if self.settings.shard is None:
@@ -318,24 +296,7 @@ class Maker:
         self._keep([*held, *judged])
         self.generated = sum(held)
         self.variants = list(itertools.compress(self.variants, judged))
-        reports = [path for _, _, path in self.settings.reports()]
-        self.info.shard = {"index": shard.index, "count": shard.count, "tree": self._tree(files, reports)}
-
-    def _tree(self, files: Mapping[str, str], without: Sequence[Path]) -> str:
-        """A hash of the project's files, by which shards of one tree are known where no commit tells."""
-        root = self._root()
-        left_out = {os.path.relpath(path, root) for path in without}
-        facts = sorted(
-            (name, digest)
-            for name, digest in files.items()
-            if name not in left_out and not is_sidecar(self.prepared.config.rootpath / name)
-        )
-        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
-
-    def _root(self) -> Path:
-        """The project's directory, also where the run went on in a copy of it."""
-        sandbox = Surroundings.of(self.prepared.config).sandbox
-        return self.prepared.config.rootpath if sandbox is None else sandbox.root
+        self.info.shard = {"index": shard.index, "count": shard.count, "tree": files.tree()}
 
     # -- 2. clean runs and reach -----------------------------------------------------------------------------------
 
@@ -412,12 +373,12 @@ class Maker:
 
     # -- 4. the sidecar --------------------------------------------------------------------------------------------
 
-    def _store(self, sidecar: Sidecar, files: dict[str, str]) -> int:
+    def _store(self, sidecar: Sidecar, files: ProjectFiles) -> int:
         """Open a run, or go on with an interrupted one that was made of exactly the same."""
         root = self.prepared.config.rootpath
-        self.info.commit, self.info.dirty = environment.commit_of(self._root())
+        self.info.commit, self.info.dirty = environment.commit_of(files.root)
         self.info.fingerprint = environment.fingerprint(
-            {**files, **self.hashes}, self.info.options, (str(name) for name in self.prepared.identities), root
+            {**files.hashes, **self.hashes}, self.info.options, (str(name) for name in self.prepared.identities), root
         )
         found = None if self.settings.fresh else sidecar.find_resumable(self.info.fingerprint)
         self.finished: dict[int, Status] = {}
@@ -592,27 +553,6 @@ class Maker:
             self.info.notes.append(f"why mutants survived was not found out: {type(error).__name__}: {error}")
         finally:
             self.cpu["confirm"] += explainer.cpu
-
-    @functools.cached_property
-    def _screens(self) -> list[Path]:
-        """Files of the project that the screen was sent to, as by ``pytest --kill-matrix > out.txt``."""
-        screens = Surroundings.of(self.prepared.config).screens
-        return environment.same_files(self.prepared.config.rootpath, screens)
-
-    @property
-    def _written(self) -> list[Path]:
-        """Files that this run writes itself: were they of the project, no run could go on where another ended."""
-        return [path for _, _, path in self.settings.reports()] + self._screens
-
-    def _note_changes(self, before: dict[str, str]) -> None:
-        after = environment.file_hashes(self.prepared.config.rootpath, self.settings.sidecar, self._written)
-        changed = sorted(name for name in before if after.get(name) != before[name])
-        if changed:
-            more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
-            self.info.notes.append(
-                f"files of the project changed during the run: {', '.join(changed[:5])}{more}; "
-                "what was judged after the change is not to be trusted"
-            )
 
     # -- 7. the end ------------------------------------------------------------------------------------------------
 

@@ -13,8 +13,8 @@ from pytest_killmatrix.baseline.fingerprints import Fingerprints
 from pytest_killmatrix.baseline.places import place_of
 from pytest_killmatrix.baseline.repository import RefError, Repository
 from pytest_killmatrix.baseline.suite import Basis
-from pytest_killmatrix.options import Settings
 from pytest_killmatrix.prepared import is_python_test
+from pytest_killmatrix.settings import Settings
 from pytest_killmatrix.surroundings import Surroundings
 from pytest_killmatrix.targets import Targets, paths_of
 

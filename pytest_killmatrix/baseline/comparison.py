@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +17,17 @@ from pytest_killmatrix.baseline import changes as changing
 from pytest_killmatrix.baseline.changes import Changes, Known
 from pytest_killmatrix.baseline.old import Collected, Go
 from pytest_killmatrix.baseline.repository import RefError
-from pytest_killmatrix.baseline.scope import ALL, AUTO, CHANGED, COVERED, Said, changed_lines, differs, in_scope
+from pytest_killmatrix.baseline.scope import (
+    ALL,
+    AUTO,
+    CHANGED,
+    COVERED,
+    RunAgain,
+    Said,
+    changed_lines,
+    differs,
+    in_scope,
+)
 from pytest_killmatrix.baseline.suite import Basis, OldSuite, OldSuiteFailed
 from pytest_killmatrix.clean.observer import file_context, test_context
 from pytest_killmatrix.model import Cell, Clean, Excluded, Isolation, Mutant, Outcome, Status, Test
@@ -31,10 +41,6 @@ NEW: Final = "new"
 _USAGE: Final = 4
 _NOTHING: Final = 5
 _UNKNOWN: Final = frozenset({Status.RUN_ERROR, Status.PENDING})
-
-
-#: runs cells of the new suite again: tests by mutant, both by index -> what each said
-RunAgain = Callable[[Mapping[int, Sequence[int]]], Mapping[tuple[int, int], Said]]
 
 
 class NothingInScope(Exception):
@@ -66,6 +72,7 @@ class Met:
     status: Status = Status.PENDING
     reason: str | None = None
     refuted: str | None = None
+    retold: set[int] = field(default_factory=set)  # tests of the new suite that ran once more
     revised: bool = False  # running again changed what a test of the new suite says
 
     def meeting(self) -> Meeting:
@@ -121,6 +128,8 @@ class Comparison:
 
     def in_changed_lines(self, mutants: Sequence[Mutant], files: Mapping[str, Path]) -> list[bool]:
         """For each mutant whether it is in scope, where that is one of lines; settles what ``auto`` means."""
+        if self.scope not in (AUTO, CHANGED):
+            return [True] * len(mutants)
         now = {name: path.read_bytes() for name, path in files.items()}
         before = {name: self.basis.repository.text(self.basis.commit, name) for name in files}
         if self.scope == AUTO:
@@ -269,9 +278,8 @@ class Comparison:
 
     def store(self, sidecar: Sidecar, run: int, one: Met) -> None:
         """Write what confirming changed, and the cells of the old suite that are not shared."""
-        for cell in one.new.values():
-            if cell.confirmed is not None:
-                sidecar.add_cell(run, cell)
+        for test in sorted(one.retold):
+            sidecar.add_cell(run, one.new[test])
         for cell in one.old.values():
             if cell.suite == OLD:
                 sidecar.add_cell(run, cell)
@@ -280,11 +288,11 @@ class Comparison:
             sidecar.set_status(run, one.index, status, one.reason if status is one.status else None)
 
     def _suited(self) -> list[Suited]:
-        gone = [test for test in self.common if test.excluded is not None and test.suite == (OLD,)]
-        excluded = {test.nodeid.partition("[")[0] for test in gone}
+        gone = {index for index, test in enumerate(self.common) if test.excluded is not None and test.suite == (OLD,)}
+        excluded = {self.common[index].nodeid.partition("[")[0] for index in gone}
         excluded.update(name for _, _, names in self.collected.uncollectable for name in names)
         pairs = {self._place[index]: other for index, other in self.changes.pairs.items()}
-        replaced = {pairs[index] for index, test in enumerate(self.common) if index in pairs and test in gone}
+        replaced = {pairs[index] for index in gone & pairs.keys()}
         return [
             Suited(
                 test.nodeid,
@@ -360,6 +368,9 @@ class Comparison:
         """Run the cells that a gain or a loss rests on again, each alone, under the mutant and under no change."""
         doubted = {one.key: (one, side) for one in met if (side := side_of(one.meeting())) is not None}
         sources = {self._place[index]: self.changes.pairs[index] for index in self.changes.shared}
+        copies: defaultdict[int, set[int]] = defaultdict(set)
+        for place, source in sources.items():
+            copies[source].add(place)
         here: defaultdict[int, list[int]] = defaultdict(list)
         there: defaultdict[str, list[str]] = defaultdict(list)
         places: dict[tuple[str, str], int] = {}
@@ -375,8 +386,7 @@ class Comparison:
         said = again(here)
         for one, _ in doubted.values():
             for test in here[one.index]:
-                copies = {test, *(place for place, source in sources.items() if source == test)}
-                self._take(one, copies, said.get((one.index, test)))
+                self._take(one, {test} | copies[test], said.get((one.index, test)))
         answers = {(answer.mutant, answer.test): answer for answer in (self.suite.again(there) if there else ())}
         for (key, name), place in places.items():
             answer = answers.get((key, name))
@@ -396,5 +406,7 @@ class Comparison:
                 cell = cells.get(test)
                 if cell is not None:
                     agreed = cell.outcome.kills == found.outcome.kills
-                    one.revised |= cells is one.new and cell.outcome is not found.outcome
+                    if cells is one.new:
+                        one.retold.add(test)
+                        one.revised |= cell.outcome is not found.outcome
                     cells[test] = replace(cell, outcome=found.outcome, isolation=Isolation.ALONE, confirmed=agreed)

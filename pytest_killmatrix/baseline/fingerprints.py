@@ -10,12 +10,12 @@ import ast
 import fnmatch
 import hashlib
 import re
-import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
+from pytest_killmatrix.baseline.syntax import parse
 from pytest_killmatrix.baseline.testside import CONFTEST, Imports, Project, TestSide
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
@@ -109,7 +109,7 @@ class Fingerprints:
     def _words(self, path: str) -> frozenset[str]:
         """The words in the texts of a Python file."""
         if path not in self._spoken:
-            tree = _parse(self._text(path))
+            tree = parse(self._text(path))
             texts = (
                 node.value
                 for node in (ast.walk(tree) if tree is not None else ())
@@ -122,7 +122,7 @@ class Fingerprints:
         """Of a Python file's syntax tree, of any other file's bytes."""
         if path not in self._hashes:
             text = self._text(path)
-            tree = _parse(text) if path.endswith(".py") else None
+            tree = parse(text) if path.endswith(".py") else None
             self._hashes[path] = _digest(ast.dump(tree) if tree is not None else hashlib.sha256(text).hexdigest())
         return self._hashes[path]
 
@@ -159,7 +159,7 @@ class Module:
 
 def read_module(text: bytes, functions: Sequence[str]) -> Module | None:
     """A module's tests and the rest of it; None where it is no Python."""
-    tree = _parse(text)
+    tree = parse(text)
     if tree is None:
         return None
     found = list(_tests(tree, (), functions))
@@ -288,7 +288,7 @@ def replace_name(node: _Definition) -> _Definition:
 
 def has_wide_effects(text: bytes) -> bool:
     """Whether a conftest may touch tests that are not below it: it has hooks, or does more than define things."""
-    tree = _parse(text)
+    tree = parse(text)
     if tree is None:
         return True
     for node in tree.body:
@@ -304,15 +304,6 @@ def has_wide_effects(text: bytes) -> bool:
         elif not isinstance(node, (ast.Import, ast.ImportFrom, ast.ClassDef)):
             return True
     return False
-
-
-def _parse(text: bytes) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
 
 
 def _digest(*parts: str) -> str:

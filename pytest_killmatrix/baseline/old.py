@@ -13,6 +13,7 @@ import os
 import pickle
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -22,9 +23,11 @@ import pytest
 from pytest_killmatrix.baseline.changes import Known
 from pytest_killmatrix.baseline.line import Line, LineBroken
 from pytest_killmatrix.baseline.places import place_of
+from pytest_killmatrix.baseline.scope import RunAgain
 from pytest_killmatrix.child.private import Private
-from pytest_killmatrix.model import Outcome
-from pytest_killmatrix.options import OLD_SUITE, Settings
+from pytest_killmatrix.model import Mutant, Outcome, Test
+from pytest_killmatrix.options import OLD_SUITE
+from pytest_killmatrix.settings import Settings
 
 SPEC: Final = "old-spec"
 SCREEN: Final = "old-screen"
@@ -76,10 +79,9 @@ class Looped:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The matrix is in the sidecar, as this run; or why there is none."""
+    """The matrix is in the sidecar, as this run."""
 
-    run: int | None
-    problem: str | None = None
+    run: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +108,8 @@ class Lead:
 
     def __init__(self, spec: OldSpec, line: Line) -> None:
         self.spec = spec
-        self.sidecar = Path(spec.directory) / SIDECAR
         self._line = line
-        self._process, self._parent = os.getpid(), os.getppid()
+        self._parent = os.getppid()
         self._uncollectable: list[tuple[str, str]] = []
         self.go: Go | None = None
         self.indexes: dict[int, int] = {}
@@ -158,11 +159,27 @@ class Lead:
         """Whether the item that has this index now is to meet mutants."""
         return self.spec.alone or (self.go is not None and self.indexes.get(index) in self.go.tests)
 
+    def answer(self, run: int, mutants: Sequence[Mutant], tests: Sequence[Test], again: RunAgain) -> None:
+        """Say that the matrix is made, then run again what the other process asks for, until it asks no more."""
+        self.say(Made(run))
+        if self.spec.alone:
+            return
+        numbers = {mutant.key: index for index, mutant in enumerate(mutants)}
+        names = {test.nodeid: index for index, test in enumerate(tests)}
+        while (question := self.hear()) is not None:
+            cells = {numbers[key]: [names[name] for name in asked] for key, asked in question.cells}
+            self.say(
+                [
+                    Answer(mutants[mutant].key, tests[test].nodeid, found.outcome, found.noop)
+                    for (mutant, test), found in again(cells).items()
+                ]
+            )
+
     # -- hooks -----------------------------------------------------------------------------------------------------
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note what cannot be collected."""
-        if report.failed and os.getpid() == self._process:
+        if report.failed:
             self._uncollectable.append((report.nodeid, str(report.longrepr).strip().rsplit("\n", 1)[-1][:200]))
 
     @pytest.hookimpl(trylast=True)
@@ -174,8 +191,8 @@ class Lead:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Say what there is, and wait for what to do with it; once, and not where a child collects again."""
-        if self.spec.alone or self.go is not None or os.getpid() != self._process:
+        """Say what there is, and wait for what to do with it; once, since children collect again."""
+        if self.spec.alone or self.go is not None:
             return
         make = self.spec.fingerprints
         tests = [Known(item.nodeid, make.of(place_of(item))) for item in session.items]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import difflib
-import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pytest_killmatrix.baseline.syntax import parse
 from pytest_killmatrix.model import Mutant, Outcome
 
 AUTO: Final = "auto"
@@ -25,11 +25,15 @@ class Said:
     noop: Outcome
 
 
+#: runs cells of a suite again: tests by mutant, both by index -> what each said
+RunAgain = Callable[[Mapping[int, Sequence[int]]], Mapping[tuple[int, int], Said]]
+
+
 def differs(old: bytes | None, new: bytes) -> bool:
     """Whether a file says something else now, comments and layout aside."""
     if old is None:
         return True
-    before, now = _parse(old), _parse(new)
+    before, now = parse(old), parse(new)
     if before is None or now is None:
         return old != new
     return ast.dump(before) != ast.dump(now)
@@ -41,7 +45,7 @@ def changed_lines(old: bytes | None, new: bytes) -> frozenset[int]:
     A statement counts as a whole: its lines belong together. Where lines were only taken out of a function, its
     statements before and after the gap count.
     """
-    tree = _parse(new)
+    tree = parse(new)
     lines = new.splitlines()
     if tree is None or old is None:
         return frozenset(range(1, len(lines) + 1))
@@ -101,12 +105,3 @@ def _owners(tree: ast.Module, count: int) -> list[int]:
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
             owners[line] = node.lineno
     return owners
-
-
-def _parse(text: bytes) -> ast.Module | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import fnmatch
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Final
 
+from pytest_killmatrix.baseline.syntax import parse
 from pytest_killmatrix.report.text import count
 
 Read = Callable[[str], bytes]
@@ -233,13 +233,8 @@ class Imports:
 def imported_names(source: bytes) -> frozenset[tuple[int, str]]:
     """(level, dotted name) of everything that a file imports by a statement, or names in ``pytest_plugins``."""
     found: set[tuple[int, str]] = set()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return frozenset()
-    for node in ast.walk(tree):
+    tree = parse(source)
+    for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Import):
             found.update((0, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
