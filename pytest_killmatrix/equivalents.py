@@ -33,8 +33,9 @@ class Declared:
 def read(path: Path) -> dict[str, Declared]:
     """The declarations by key."""
     try:
-        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-        given: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+        node: Any = loader.get_single_node()
+        given: Any = loader.construct_document(node) if node is not None else None
     except OSError as error:
         raise EquivalentsError(f"cannot read {path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -43,7 +44,7 @@ def read(path: Path) -> dict[str, Declared]:
         raise EquivalentsError(f"{path}{place}: not YAML: {getattr(error, 'problem', error)}") from error
     if given is None:
         return {}
-    if not isinstance(given, list) or node is None:
+    if not isinstance(given, list):
         raise EquivalentsError(f"{path}:1: give a list, each entry with key, reason, who and when")
     found: dict[str, Declared] = {}
     for entry, place in zip(given, node.value, strict=True):

@@ -88,7 +88,6 @@ class Delta:
     still_alive: int = 0
     headroom: int = 0
     headroom_reached: Counter[int] = field(default_factory=Counter)
-    alive: set[str] = field(default_factory=set)
     score_old: Ratio = _NO_RATIO
     score_new: Ratio = _NO_RATIO
 
@@ -156,7 +155,6 @@ def _place(delta: Delta, meeting: Meeting, new: str | None, old: str | None, tes
         delta.lost.append(Gain(meeting.key, old, _killers(meeting.old)))
     elif new is None:
         delta.still_alive += 1
-        delta.alive.add(meeting.key)
     else:
         delta.kept += 1
         delta.kept_how[old or ""] += 1

@@ -64,7 +64,7 @@ def _compared(arguments: argparse.Namespace) -> Compared:
                 raise CommandError(
                     "this run has no baseline; make one with pytest --mutation-baseline=REF, or name two runs"
                 )
-            mutants = {row.mutant.key: row.mutant for row in reader.mutants(cells=False)}
+            mutants = {row.mutant.key: row.mutant for row in reader.mutants(cells=False, reach=False)}
             return Compared(reader.info.delta, mutants, [], [])
     if len(arguments.runs) != 2:
         raise CommandError("name two runs, the old suite's first, or none")

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_killmatrix.options import Settings
 from pytest_killmatrix.oracle.lines import audit_lines
 from pytest_killmatrix.oracle.reporting import report_of
 from pytest_killmatrix.prepared import Written
@@ -20,6 +19,7 @@ from pytest_killmatrix.report.listing import Line
 from pytest_killmatrix.report.terminal import render, style_of
 from pytest_killmatrix.report.text import is_ascii_only
 from pytest_killmatrix.report.thresholds import unmet, unmet_gains
+from pytest_killmatrix.settings import Settings
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.reader import Reader
 
@@ -60,7 +60,7 @@ def show(config: pytest.Config, terminal: Any, settings: Settings, written: Writ
             if reader.info.delta is not None:
                 delta = reader.info.delta
                 terminal.section(f"delta since {delta['baseline']}", sep="=")
-                mutants = {row.mutant.key: row.mutant for row in reader.mutants(cells=False)}
+                mutants = {row.mutant.key: row.mutant for row in reader.mutants(cells=False, reach=False)}
                 _write(terminal, render_delta(delta, mutants, style_of(**room), terminal.verbosity < 0))
                 failures += unmet_gains(settings, delta)
             for failure in failures:
