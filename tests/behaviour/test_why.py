@@ -171,21 +171,40 @@ def test_no_cell_changes(shop: Project, ran: Run) -> None:
 
 
 def test_tests_that_disturb_probes_harm_nothing(project: Project) -> None:
+    """They see the probes at work, and fail of that or end the process: no cell says so, and no cause is made up."""
     project.write({
         "subject.py": "def f(a, b):\n    return a < b\n",
         "test_code.py": """\
             import os, sys, subject
-            def test_recursion():
-                assert subject.f(1, 2)
-            def test_looks_at_code():
-                assert "str" not in str([type(one) for one in subject.f.__code__.co_consts if one])
-                assert subject.f(1, 2)
+            def calls():
+                seen = []
+                sys.setprofile(lambda frame, event, argument: seen.append((event, frame.f_code.co_name)))
+                try:
+                    assert subject.f(1, 2)
+                finally:
+                    sys.setprofile(None)
+                return [name for event, name in seen if event == "call"]
+            def test_fails():
+                found = calls()
+                if found != ["f"]:
+                    open(os.environ["SEEN"], "a").write("failed ")
+                assert found == ["f"]
             def test_leaves():
-                subject.f(1, 2)
+                if calls() != ["f"]:
+                    open(os.environ["SEEN"], "a").write("left ")
+                    os._exit(3)
+            def test_other():
+                assert subject.f(1, 3)
             """,
     })  # fmt: skip
-    ran = project.cases([Case("tie", "a < b", "a <= b", "subject.py")]).run()
-    assert ran.mutant("tie")["status"] in ("survived", "pending")
+    seen = project.outside / "seen.txt"
+    seen.write_text("")
+    ran = project.cases([Case("tie", "a < b", "a <= b", "subject.py")]).run(env={"SEEN": str(seen)})
+    assert set(seen.read_text().split()) == {"failed", "left"}  # or nothing was tried here
+    mutant = ran.mutant("tie")
+    assert mutant["status"] == "survived"
+    assert [cell["outcome"] for cell in mutant["cells"]] == ["passed"] * 3
+    assert mutant["why"] is None  # two of three tests were not seen
 
 
 def test_a_fault_of_ours_costs_no_cell(shop: Project, ran: Run) -> None:
