@@ -71,25 +71,37 @@ def same_files(root: Path, wanted: Sequence[os.stat_result]) -> list[Path]:
     return [path for path in _files(root) if any(os.path.samestat(path.stat(), status) for status in regular)]
 
 
-def fingerprint(files: Mapping[str, str], options: Mapping[str, object], selection: Iterable[str], root: Path) -> str:
-    """One hash over sources, tests, configuration, options, environment and the tests selected.
+def facts() -> dict[str, object]:
+    """The interpreter, the platform, the hash seed, and what is installed."""
+    return {
+        "python": sys.version,
+        "platform": platform.platform(),
+        "installed": sorted(
+            f"{distribution.metadata['Name']}=={distribution.version}"
+            for distribution in importlib.metadata.distributions()
+        ),
+        "hash_seed": hash_seed(),
+    }
+
+
+def fingerprint(
+    around: Mapping[str, object],
+    files: Mapping[str, str],
+    options: Mapping[str, object],
+    selection: Iterable[str],
+    root: Path,
+) -> str:
+    """One hash over sources, tests, configuration, options, environment (``facts``) and the tests selected.
 
     Where the project is does not matter: a sandbox is somewhere else every time.
     """
-    installed = sorted(
-        f"{distribution.metadata['Name']}=={distribution.version}"
-        for distribution in importlib.metadata.distributions()
-    )
-    facts = {
+    everything = {
+        **around,
         "files": dict(sorted(files.items())),
         "options": dict(options),
-        "python": sys.version,
-        "platform": platform.platform(),
-        "installed": installed,
         "selection": list(selection),
-        "hash_seed": hash_seed(),
     }
-    text = json.dumps(facts, sort_keys=True, default=str).replace(json.dumps(str(root))[1:-1], "")
+    text = json.dumps(everything, sort_keys=True, default=str).replace(json.dumps(str(root))[1:-1], "")
     return hashlib.sha256(text.encode()).hexdigest()
 
 

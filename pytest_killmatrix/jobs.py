@@ -10,6 +10,7 @@ from pytest_killmatrix.executor.pool import Found
 from pytest_killmatrix.executor.protocol import Splice
 from pytest_killmatrix.model import Build, Cell, Mutant, Status
 from pytest_killmatrix.plan import Planned
+from pytest_killmatrix.reuse.dependence import Kept
 
 
 class Kind(enum.Enum):
@@ -46,6 +47,13 @@ class Job:
     not_live: str | None = None
     invalid: str | None = None  # why the mutated module cannot be imported
     error: str | None = None
+    ran: dict[int, set[int]] = field(default_factory=dict)  # definitions beyond the clean run, where that is known
+    loaded: tuple[int, ...] | None = None  # the same of an import that failed
+
+    def note(self, found: Found) -> None:
+        """What the test ran; known as soon as one of its runs tells, since all of them run the same."""
+        if found.ran is not None:
+            self.ran.setdefault(found.test, set()).update(found.ran)
 
     @property
     def lost(self) -> bool:
@@ -71,13 +79,20 @@ class Trust:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A mutant's result: its status, why, its cells, and the tests that turned out to reach it."""
+    """A mutant's result: its status, why, its cells, and the tests that turned out to reach it.
+
+    ``unreached`` met it and did not. ``ran`` are definitions by test that ran beyond its clean run, None where unknown;
+    ``loaded`` those of an import that failed. What was kept of an earlier run is not in these.
+    """
 
     mutant: int
     status: Status
     reason: str | None
     cells: tuple[Cell, ...]
     reached_by: tuple[int, ...]
+    unreached: tuple[int, ...] = ()
+    ran: Mapping[int, tuple[int, ...] | None] = field(default_factory=dict)
+    loaded: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +113,7 @@ class Subjects:
     code_readers: frozenset[int] = (
         frozenset()
     )  # tests that look at code objects: what they say under a swap is not the truth
+    kept: Mapping[int, Kept] = field(default_factory=dict)  # by mutant, what earlier runs found out
 
     def splice(self, mutant: Mutant, *, marked: bool, whole: bool) -> Splice:
         """The mutant as a change to its file's bytes."""

@@ -35,6 +35,7 @@ from pytest_killmatrix.prepared import Prepared, Stop, Written
 from pytest_killmatrix.projectfiles import ProjectFiles
 from pytest_killmatrix.projecting import projection
 from pytest_killmatrix.report.narrator import Narrator
+from pytest_killmatrix.reusing import Reuse
 from pytest_killmatrix.sharding import Shard
 from pytest_killmatrix.source import encoding_of
 from pytest_killmatrix.static import StaticWays
@@ -84,6 +85,7 @@ class Maker:
         self.refusals: Counter[str] = Counter()
         self.static = StaticWays(prepared, prepared.settings.static)
         self.code_readers: frozenset[int] = frozenset()
+        self.reuse: Reuse | None = None
         self.comparison = self._comparison()
         if prepared.lead is not None:
             self.narrator.watch = prepared.lead.check
@@ -112,7 +114,8 @@ class Maker:
 
         with stopping():
             suite = OldSuite(prepared.basis, prepared.config, prepared.sys_path, self.narrator.tick)
-        return Comparison(prepared.basis, suite, prepared.known, self.settings.scope)
+        assert prepared.today is not None
+        return Comparison(prepared.basis, suite, prepared.today.known, self.settings.scope)
 
     def _make(self, sidecar: Sidecar) -> int:
         if sidecar.notice:
@@ -163,6 +166,8 @@ class Maker:
         self._add_variants()
         self._take_shard(files)
         self._plan()
+        self.facts = environment.facts()
+        self.reuse = Reuse.of(self.prepared, files.hashes, self.facts, self.tests, self.reach, self.needs)
         return files
 
     def _project(self, plan: Sequence[Planned]) -> Projection:
@@ -175,7 +180,7 @@ class Maker:
         limit = self.settings.max_minutes
         if limit is None:
             return
-        left = self._project([planned for planned in self.plan if planned.mutant not in self.finished])
+        left = self._project([self._without_kept(planned) for planned in self._left()])
         if left.seconds > 60 * limit:
             raise Stop(
                 f"no mutant was run: the matrix is projected to take {left.seconds / 60:.1f} minutes, and "
@@ -378,7 +383,11 @@ class Maker:
         root = self.prepared.config.rootpath
         self.info.commit, self.info.dirty = environment.commit_of(files.root)
         self.info.fingerprint = environment.fingerprint(
-            {**files.hashes, **self.hashes}, self.info.options, (str(name) for name in self.prepared.identities), root
+            self.facts,
+            {**files.hashes, **self.hashes},
+            self.info.options,
+            (str(name) for name in self.prepared.identities),
+            root,
         )
         found = None if self.settings.fresh else sidecar.find_resumable(self.info.fingerprint)
         self.finished: dict[int, Status] = {}
@@ -403,8 +412,16 @@ class Maker:
                 sidecar.add_reach(run, planned.mutant, planned.reached_by)
                 sidecar.set_status(run, planned.mutant, planned.status, planned.reason)
         sidecar.add_tests(run, self.tests)
+        if self.reuse is not None:
+            if not self.settings.fresh:
+                self.reuse.find(sidecar, run, self._left(), self.mutants, self.tests)
+            self.reuse.begin(sidecar, run)
         self.prepared.written = Written(self.settings.sidecar, run)
         return run
+
+    def _left(self) -> list[Planned]:
+        """The part of the plan that no interrupted run has done."""
+        return [planned for planned in self.plan if planned.mutant not in self.finished]
 
     # -- 5. controls -----------------------------------------------------------------------------------------------
 
@@ -412,23 +429,15 @@ class Maker:
         """The instrument checks itself before it judges."""
         self.narrator.say("controls")
         usable = [index for index, test in enumerate(self.tests) if test.excluded is None]
-        mutants, builds, *_ = self.population
-        controls = Controls(
-            self.pool,
-            builds,
-            mutants,
-            self.subjects.paths,
-            self.prepared.loaded,
-            self.hashes,
-            self._ids,
-            self.needs,
-            self.ways,
-            self.narrator.tick,
-        )
         beside = [index for index in usable if index not in self.unsafe]
-        controls.run(beside, self.settings.workers, self.whole_plan, self.file_tests)
+        watching = self.reuse is not None and not self.executor.collecting
+        if self.reuse is not None and watching:
+            self.reuse.watch(self.pool)
+        controls = self._controls(beside)
+        if self.reuse is not None and watching and (controls.result.noop_kills or controls.result.code_readers):
+            self.reuse.watch_nothing(self.pool)  # it may be what they look at
+            controls = self._controls(beside)
         result = controls.result
-        self.cpu["confirm"], result.cpu = self.cpu["confirm"] + result.cpu, 0.0
         self.unsafe |= result.unsafe
         for index, (why, message) in result.excluded.items():
             self.tests[index].excluded, self.tests[index].message = why, message
@@ -460,6 +469,26 @@ class Maker:
         self.info.routes = {**result.routes, "subprocess": self._executor_state(result.routes)}
         self.info.noop_kills = [f"{self.tests[test].nodeid}: {why}" for test, why in result.noop_kills.items()]
 
+    def _controls(self, tests: Sequence[int]) -> Controls:
+        """Run the controls on these tests."""
+        mutants, builds, *_ = self.population
+        controls = Controls(
+            self.pool,
+            builds,
+            mutants,
+            self.subjects.paths,
+            self.prepared.loaded,
+            self.hashes,
+            self._ids,
+            self.needs,
+            self.ways,
+            self.narrator.tick,
+        )
+        controls.run(tests, self.settings.workers, self.whole_plan, self.file_tests)
+        result = controls.result
+        self.cpu["confirm"], result.cpu = self.cpu["confirm"] + result.cpu, 0.0
+        return controls
+
     def _executor_state(self, routes: dict[str, str]) -> str:
         """What the controls said of children that are fresh interpreters."""
         if self.settings.executor != SUBPROCESS:
@@ -472,7 +501,10 @@ class Maker:
     def _fill(self, sidecar: Sidecar, run: int) -> None:
         """Run every mutant that needs running, and store each as soon as it is judged."""
         sidecar.add_tests(run, self.tests)
-        todo = [planned for planned in self.plan if planned.mutant not in self.finished]
+        if self.reuse is not None:
+            self.reuse.prune(self.plan)
+            self.info.notes.extend(self.reuse.notes())
+        todo = [self._without_kept(planned) for planned in self._left()]
         runnable = [planned for planned in todo if planned.status is None]
         self.narrator.cells(sum(len(planned.tests) for planned in runnable))
         everyone = self.population[0]
@@ -484,7 +516,8 @@ class Maker:
             for path in [self.mutants[planned.mutant].path]
             if path in controlled
         }
-        subjects = replace(self.subjects, static=static, code_readers=self.code_readers)
+        kept = self.reuse.kept if self.reuse is not None else {}
+        subjects = replace(self.subjects, static=static, code_readers=self.code_readers, kept=kept)
         matrix = Matrix(
             self.pool,
             subjects,
@@ -498,7 +531,12 @@ class Maker:
         self.matrix = matrix
         for done in matrix.run(todo, self._tick(sidecar), lambda planned: self.narrator.advance(len(planned.tests))):
             _write(sidecar, run, done)
+            if self.reuse is not None:
+                self.reuse.write(sidecar, run, done)
         sidecar.flush()
+
+    def _without_kept(self, planned: Planned) -> Planned:
+        return planned if self.reuse is None else self.reuse.without(planned)
 
     def _declare(self, sidecar: Sidecar, run: int) -> None:
         """Mutants that a person declared equivalent leave the survivors; one that a test notices is an error."""

@@ -14,7 +14,8 @@ from pytest_killmatrix.executor.pool import Found, Pool, TaskResult
 from pytest_killmatrix.executor.protocol import Purpose, Splice, Swap, Task
 from pytest_killmatrix.jobs import Done, Job, Kind, Subjects, Trust
 from pytest_killmatrix.model import Cell, Isolation, Outcome, Phase, Status
-from pytest_killmatrix.plan import Planned
+from pytest_killmatrix.plan import Planned, narrowed
+from pytest_killmatrix.reuse.dependence import Kept
 from pytest_killmatrix.rows import (
     Row,
     RowReading,
@@ -32,6 +33,7 @@ _ASK_AT_LEAST: Final = 20  # kills of a file that are run again before a sample 
 _MOST_ALONE: Final = 100  # tests of a survivor that run alone because its tests leave state behind
 _HOLD_AT_LEAST: Final = 8  # rows of a file whose children hold what they imported, whatever becomes of it
 _HOLD_ONE_IN: Final = 3  # rows of which one has to have something run again, for it to go on so
+_NOTHING: Final = Kept()
 
 
 class Matrix:
@@ -69,6 +71,11 @@ class Matrix:
     ) -> Iterator[Done]:
         """Run every mutant of the plan that has tests, the widest stretch in parallel; each result once it is final."""
         runnable = [planned for planned in plan if planned.status is None]
+        for planned in runnable:
+            if not planned.tests:  # all of it is kept
+                advance(planned)
+                yield self._done(Job(planned))
+        runnable = [planned for planned in runnable if planned.tests]
         self._serial, self._recheck = [], []
         for result in self._pool.run(self._rows(runnable), tick=tick):
             job = self._take(result)
@@ -164,7 +171,7 @@ class Matrix:
         job.outstanding -= 1
         self.cpu[job.planned.route.value if kind is Kind.ROW else "confirm"] += result.cpu
         if result.invalid is not None:
-            job.invalid = result.invalid
+            job.invalid, job.loaded = result.invalid, result.loaded
         elif result.obstacle is not None:
             job.not_live = result.obstacle
         elif result.fault is not None:
@@ -202,6 +209,8 @@ class Matrix:
             result.task.apart,
             job.planned.strangers,
         )
+        for found in result.found:
+            job.note(found)
         reading = read_row(result.found, row)
         if job.planned.whole:
             keep_all(reading, result.found, row.collected)
@@ -271,6 +280,7 @@ class Matrix:
 
     def _alone(self, job: Job, result: TaskResult) -> None:
         for found in result.found:
+            job.note(found)
             before = job.cells.get(found.test)
             if found.test in job.isolated or before is None:
                 continue
@@ -308,13 +318,14 @@ class Matrix:
         readers = self._subjects.code_readers
         if job.not_live is None and job.error is None and not readers.isdisjoint(job.cells):
             return None  # it lives, and its tests look at code objects
-        return self._subjects.static.get(job.planned.mutant)
+        other, kept = self._subjects.static.get(job.planned.mutant), self._kept(job)
+        return narrowed(other, lambda test: test not in kept.bonds, reach=False) if other is not None else None
 
     def _turn_round(self, job: Job) -> bool:
         """Run a survivor's tests once more in reverse: what one test left behind may have healed a later one."""
         passed = tuple(test for test, cell in job.cells.items() if cell.outcome is Outcome.PASSED)
         together = tuple(sorted(set(passed) - set(job.apart) - set(self._subjects.needs)))
-        killed = any(cell.outcome.kills for cell in job.cells.values())
+        killed = any(outcome.kills for outcome in self._outcomes(job))
         if job.reversed or killed or job.isolated or self._isolate or len(together) < 2 or job.lost:
             return False
         job.reversed = True
@@ -393,6 +404,7 @@ class Matrix:
             job, _ = self._jobs.pop(result.task.id)
             self.cpu["confirm"] += result.cpu
             for found in result.found:
+                job.note(found)
                 job.confirmed[found.test] = agrees(job.cells[found.test], found)
                 job.cells[found.test] = found
                 job.alone.add(found.test)
@@ -492,20 +504,25 @@ class Matrix:
     def _done(self, job: Job) -> Done:
         planned, mutant = job.planned, self._subjects.mutants[job.planned.mutant]
         self._went[planned.mutant] = planned
-        reached_by = tuple(
-            test for test in planned.reached_by if test in job.cells or (test not in planned.tests and job.cells)
-        )
+        kept = self._kept(job)
+        known = kept.cells.keys() | job.cells.keys()
+        met = kept.bonds.keys() | set(planned.tests)
+        reached_by = tuple(test for test in planned.reached_by if test in known or (test not in met and known))
+        if kept.invalid is not None:
+            return Done(planned.mutant, Status.INVALID, kept.invalid, (), ())
         if job.invalid is not None:
-            return Done(planned.mutant, Status.INVALID, job.invalid, (), ())
+            return Done(planned.mutant, Status.INVALID, job.invalid, (), (), loaded=job.loaded)
         if job.not_live is not None:
             return Done(planned.mutant, Status.PENDING, job.not_live, (), planned.reached_by)
         if planned.whole and not job.evaluated and job.error is None and (lost := why_lost(job.cells, job.entered)):
             return Done(planned.mutant, *lost, (), planned.reached_by)
-        if not job.evaluated and not planned.whole and not any(cell.outcome.kills for cell in job.cells.values()):
-            if not job.entered and not mutant.static and job.error is None:
+        ran = {test: tuple(sorted(job.ran[test])) if test in job.ran else None for test in planned.tests}
+        killed = any(outcome.kills for outcome in self._outcomes(job))
+        if not job.evaluated and not kept.cells and not planned.whole and not killed:
+            if not job.entered and not kept.unreached and not mutant.static and job.error is None:
                 return Done(planned.mutant, Status.PENDING, "not live", (), planned.reached_by)
             if job.error is None:
-                return Done(planned.mutant, Status.NO_COVERAGE, "line_reached", (), ())
+                return Done(planned.mutant, Status.NO_COVERAGE, "line_reached", (), (), planned.tests, ran)
         # the file was read, or ran as a script, without the mutant: what that test says is no outcome of this mutant
         seen = {
             test: cell
@@ -516,9 +533,9 @@ class Matrix:
         }
         status = status_of(
             None,
-            [cell.outcome for cell in seen.values()],
+            [*(cell.outcome for cell in seen.values()), *(cell.outcome for cell in kept.cells.values())],
             missing=len(seen) < len(job.cells),
-            reached=bool(job.cells),
+            reached=bool(known),
             only_excluded=False,
         )
         reason = "string_only" if mutant.string_only and status is Status.SURVIVED else job.error
@@ -533,9 +550,22 @@ class Matrix:
             planned.mutant,
             status,
             reason,
-            tuple(self._cell(job, seen[test]) for test in sorted(seen)),
+            tuple(
+                self._cell(job, seen[test]) if test in seen else kept.cells[test]
+                for test in sorted(seen.keys() | (kept.cells.keys() - job.cells.keys()))
+            ),
             reached_by,
+            tuple(test for test in planned.tests if test in job.unreached and test not in job.cells),
+            ran,
         )
+
+    def _outcomes(self, job: Job) -> Iterator[Outcome]:
+        """Of all tests so far, those that are kept included."""
+        yield from (cell.outcome for cell in job.cells.values())
+        yield from (cell.outcome for cell in self._kept(job).cells.values())
+
+    def _kept(self, job: Job) -> Kept:
+        return self._subjects.kept.get(job.planned.mutant, _NOTHING)
 
     def _cell(self, job: Job, found: Found) -> Cell:
         flags = found.flags

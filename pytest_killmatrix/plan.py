@@ -108,8 +108,13 @@ def plan_mutant(
     return Planned(index, route, tuple(sorted(reached)), usable, tuple(sorted(files)), alone, anew=static.live)
 
 
-def narrowed(planned: Planned, wanted: Callable[[int], bool]) -> Planned:
-    """The same for some of the tests only; a mutant that none of them reaches is not covered."""
+def narrowed(planned: Planned, wanted: Callable[[int], bool], *, reach: bool = True) -> Planned:
+    """The same for some of the tests only; a mutant that none of them reaches is not covered.
+
+    Without ``reach`` the others reach it as before, and need not run.
+    """
+    if not reach:
+        return replace(planned, tests=tuple(filter(wanted, planned.tests)))
     reached = tuple(filter(wanted, planned.reached_by))
     tests = tuple(filter(wanted, planned.tests))
     status, reason = planned.status, planned.reason

@@ -20,7 +20,7 @@ from pytest_killmatrix.targets import Targets
 
 if TYPE_CHECKING:
     from pytest_killmatrix.analysis.projection import Projection
-    from pytest_killmatrix.baseline.changes import Known
+    from pytest_killmatrix.baseline.beginning import Today
     from pytest_killmatrix.baseline.old import Lead
     from pytest_killmatrix.baseline.suite import Basis
 
@@ -48,9 +48,10 @@ class Prepared:
     ``loaded`` are the files under mutation that were imported by then, ``followers`` the test files that took names
     from a test file, ``wide`` the items that use a fixture of wider than function scope, ``uncollectable`` the node ids
     of files that could not be collected, with the reason, ``modules`` what was loaded, ``changed`` the aspects of the
-    process that are not what they were before that, ``executor_because`` why children are not forked. ``basis`` is what
-    an old suite is made of, and ``known`` what each item is; ``lead`` is there in the process of such a suite,
-    ``audit`` are the authored variants. ``projection`` is what the run was projected to take, where that was asked for.
+    process that are not what they were before that, ``executor_because`` why children are not forked. ``began`` is the
+    wall clock when pytest did. ``today`` is the test side, ``basis`` what an old suite is made of; ``lead`` is there in
+    the process of such a suite, ``audit`` are the authored variants. ``projection`` is what the run was projected to
+    take, where that was asked for.
     """
 
     config: pytest.Config
@@ -62,6 +63,7 @@ class Prepared:
     followers: dict[str, frozenset[str]]
     wide: frozenset[int]
     sys_path: list[str]
+    began: float
     collected_in: float
     outcomes: OutcomeLog
     uncollectable: list[tuple[str, str]]
@@ -69,7 +71,7 @@ class Prepared:
     changed: frozenset[str]
     executor_because: str | None = None
     basis: Basis | None = None
-    known: Sequence[Known] = ()
+    today: Today | None = None
     lead: Lead | None = None
     audit: Audit | None = None
     collected_cpu: float = 0.0  # seconds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from pytest_killmatrix.model import Mutant
 
@@ -41,6 +41,10 @@ class ReachMap:
     def anywhere(self, path: str) -> set[str]:
         """Every context that executes anything of a file."""
         return set().union(*self._lines.get(path, {}).values())
+
+    def entries(self, path: str) -> Mapping[int, Collection[str]]:
+        """The contexts that entered a function of a file, by the line on which the function begins."""
+        return self._entries.get(path, {})
 
     def contexts(self, path: str, mutant: Mutant) -> set[str]:
         """Every context that may evaluate the mutated node of ``mutant`` in the file at ``path``."""

@@ -136,6 +136,7 @@ class KillMatrix:
             followers=followers(items),
             wide=frozenset(index for index, item in enumerate(items) if uses_wide_fixture(item)),
             sys_path=self._sys_path,
+            began=time.time() - (time.monotonic() - self._began),
             collected_in=time.monotonic() - self._began,
             collected_cpu=environment.own_cpu() - self._began_cpu,
             outcomes=self.outcomes,
@@ -146,11 +147,12 @@ class KillMatrix:
             lead=self._lead,
             audit=self._audit,
         )
-        if self._ref is not None:
-            from pytest_killmatrix.baseline.beginning import begin
+        if self._lead is None:
+            from pytest_killmatrix.baseline.beginning import begin, look
 
-            found = begin(self.config, self.settings, self._ref, chosen, items)
-            self._prepared.basis, self._prepared.known = found
+            self._prepared.today = look(self.config, self.settings, chosen, items)
+            if self._ref is not None:
+                self._prepared.basis = begin(self.settings, self._ref, self._prepared.today)
         Rewritten.of(self.config).close()
         self._executor = self._make_executor(session, choice, files)
         self._cpu_before_loop = environment.own_cpu()

@@ -31,6 +31,8 @@ class LiveFunctions:
     def __init__(self, files: Iterable[str]) -> None:
         resolved = {name: name for name in files}
         self._index: dict[tuple[str, int, str], list[weakref.ref[types.FunctionType]]] = {}
+        self._unnoted: dict[int, types.CodeType] = {}  # the code that stood for this one, by its identity
+        self._noting: list[tuple[weakref.ref[types.FunctionType], types.CodeType]] = []
         known: dict[str, str | None] = {}
         for thing in gc.get_objects():
             if type(thing) is not types.FunctionType:
@@ -54,7 +56,7 @@ class LiveFunctions:
                 function = reference()
                 if function is None:
                     continue
-                live = function.__code__
+                live = self._unnoted.get(id(function.__code__), function.__code__)
                 if live != original:
                     if _place(live) != _place(original):
                         continue  # another function that starts on this line
@@ -67,6 +69,35 @@ class LiveFunctions:
         for function, mutant in changes:
             function.__code__ = mutant
         return None
+
+    def note_entries(self, pairs: Iterable[tuple[str, types.CodeType, types.CodeType]]) -> bool:
+        """Have functions run code that notes when they are entered; whether each that should took it.
+
+        Of each pair the second does what the first does, and notes it; with the file that both are of.
+        """
+        whole = True
+        for path, original, noting in pairs:
+            for reference in self._index.get((path, original.co_firstlineno, original.co_name), ()):
+                function = reference()
+                if function is None or _place(function.__code__) != _place(original):
+                    continue
+                live = function.__code__
+                if live != original or noting.co_freevars != live.co_freevars:
+                    whole = False
+                    continue
+                function.__code__ = code = renamed(noting, live.co_filename)
+                self._unnoted[id(code)] = live
+                self._noting.append((reference, code))
+        return whole
+
+    def forget_entries(self) -> None:
+        """Undo ``note_entries``."""
+        for reference, code in self._noting:
+            function = reference()
+            if function is not None and function.__code__ is code:
+                function.__code__ = self._unnoted[id(code)]
+        self._noting.clear()
+        self._unnoted.clear()
 
 
 def _place(code: types.CodeType) -> tuple[int | None, int | None] | None:

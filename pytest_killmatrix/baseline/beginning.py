@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from pytest_killmatrix.baseline.fingerprints import Fingerprints
 from pytest_killmatrix.baseline.places import place_of
 from pytest_killmatrix.baseline.repository import RefError, Repository
 from pytest_killmatrix.baseline.suite import Basis
+from pytest_killmatrix.baseline.testside import Project, TestSide
 from pytest_killmatrix.prepared import is_python_test
 from pytest_killmatrix.settings import Settings
 from pytest_killmatrix.surroundings import Surroundings
@@ -34,15 +36,19 @@ def resolve(config: pytest.Config, ref: str) -> tuple[Repository, str]:
         raise pytest.UsageError(f"killmatrix: --mutation-baseline={ref}: {error}") from error
 
 
-def begin(
-    config: pytest.Config,
-    settings: Settings,
-    found: tuple[Repository, str],
-    targets: Targets,
-    items: Sequence[pytest.Item],
-) -> tuple[Basis, list[Known]]:
-    """The test side of today and what each item is; while no test has run, since tests may write."""
-    assert settings.baseline is not None
+@dataclass(frozen=True, slots=True)
+class Today:
+    """The test side as it is now: its files, what each item is, and what else was looked at."""
+
+    project: Project
+    side: TestSide
+    looks: tree.Looks
+    maker: Fingerprints
+    known: list[Known]
+
+
+def look(config: pytest.Config, settings: Settings, targets: Targets, items: Sequence[pytest.Item]) -> Today:
+    """Look at the test side of today, while no test has run: tests may write."""
     root = config.rootpath
     looks = tree.Looks(
         [str(pattern) for pattern in config.getini("python_files")],
@@ -58,6 +64,11 @@ def begin(
     project = tree.current(root, looks)
     side = testside.find(project)
     maker = Fingerprints(project, side, list(config.getini("python_functions")))
-    known = [Known(item.nodeid, maker.of(place_of(item))) for item in items]
+    return Today(project, side, looks, maker, [Known(item.nodeid, maker.of(place_of(item))) for item in items])
+
+
+def begin(settings: Settings, found: tuple[Repository, str], today: Today) -> Basis:
+    """What an old suite is made of."""
+    assert settings.baseline is not None
     repository, commit = found
-    return Basis(settings.baseline, repository, commit, project, side, looks), known
+    return Basis(settings.baseline, repository, commit, today.project, today.side, today.looks)

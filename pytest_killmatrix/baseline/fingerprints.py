@@ -17,6 +17,7 @@ from typing import Final
 
 from pytest_killmatrix.baseline.syntax import parse
 from pytest_killmatrix.baseline.testside import CONFTEST, Imports, Project, TestSide
+from pytest_killmatrix.reuse.definitions import empty
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 _WORD: Final = re.compile(r"\w+")
@@ -85,6 +86,13 @@ class Fingerprints:
         module = self._module(path) if known else None
         return tuple("::".join((path, *name)) for name in module.tests) if module is not None else ()
 
+    def frame(self, path: str) -> str | None:
+        """What a file of the tests may do to others when it is imported, as a hash; None where it only defines."""
+        if path.endswith(".py") and not has_wide_effects(self._text(path)):
+            return None
+        module = self._module(path)
+        return module.frame if module is not None else self._hash(path)
+
     def _visible(self, path: str) -> Iterator[str]:
         """Hashes of the other files that a test in this file can see, with their names."""
         if path not in self._seen:
@@ -147,10 +155,14 @@ def _is_spoken_of(other: str, path: str, words: frozenset[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A test module: the code of its tests by classes and name, and what is left without those that nothing names."""
+    """A test module: the code of its tests by classes and name, and what is left without those that nothing names.
+
+    ``frame`` is what runs of that when the module is imported.
+    """
 
     tests: Mapping[tuple[str, ...], str]
     rest: str
+    frame: str = ""
 
     def code_of(self, place: Place) -> str | None:
         """The code of one test without its name; None where it is not found, or there is more than one."""
@@ -176,7 +188,9 @@ def read_module(text: bytes, functions: Sequence[str]) -> Module | None:
             removed.add(id(node))
             left.extend(ast.dump(part) for part in _at_definition(node) if not _is_inert(part, aliases))
     _Without(removed).visit(tree)
-    return Module(tests, _digest(ast.dump(tree), *left))
+    rest = _digest(ast.dump(tree), *left)
+    empty(tree)
+    return Module(tests, rest, _digest(ast.dump(tree), *left))
 
 
 def _tests(

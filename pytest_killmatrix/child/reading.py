@@ -39,7 +39,7 @@ def watch(path: str, note: Callable[[], None]) -> None:
             return
         candidate = os.fsdecode(arguments[0])
         is_read = candidate.endswith(name) and arguments[2] & writing == 0 and exact(candidate) == path
-        if is_read and not _is_harmless(frame_of(1)):
+        if is_read and not is_harmless(frame_of(1)):
             note()
 
     sys.addaudithook(hook)
@@ -50,7 +50,8 @@ def forget(path: str) -> None:
     linecache.cache.pop(path, None)
 
 
-def _is_harmless(frame: FrameType | None) -> bool:
+def is_harmless(frame: FrameType | None) -> bool:
+    """Whether what opens a source file in this frame is no part of a test."""
     for _ in range(_FRAMES):
         if frame is None:
             return False

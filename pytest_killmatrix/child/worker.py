@@ -20,6 +20,7 @@ from pytest_killmatrix.activation.late import install_mutant
 from pytest_killmatrix.activation.probe import Probe
 from pytest_killmatrix.activation.swap import LiveFunctions
 from pytest_killmatrix.child import hygiene, lean, reading, reloading, renewing, shortcuts
+from pytest_killmatrix.child.entries import Entries, Watch
 from pytest_killmatrix.child.expectations import Expectations
 from pytest_killmatrix.child.lean import LeanRunner
 from pytest_killmatrix.child.recollect import Identity, SameDirectories, identities
@@ -108,10 +109,19 @@ class Workshop:
         self.start_over: Callable[[Task, int], NoReturn] | None = None
         self.reach: Reach | None = None
         self.probe: Probe | None = None
+        self.entries: Entries | None = None
         self.mutated: str | None = None  # the file, in a child that knows it
         self._loaded: tuple[int, list[types.ModuleType]] = (0, [])  # modules there were, the mutated ones of them
         self._mutated_at: dict[str, bool] = {}  # by a module's ``__file__``
         self.doing = 0  # the task's number
+
+    def watch_entries(self, watch: Watch | None) -> None:
+        """Have children note which definitions run, or, without ``watch``, note nothing any more."""
+        if self.entries is not None:
+            self.entries.stop()
+        self.entries = Entries(watch, self.live) if watch is not None else None
+        if self.entries is not None:
+            self.entries.start()
 
     def run(
         self,
@@ -133,6 +143,8 @@ class Workshop:
             self.scratch.enter(slot_number)
             self.restore_random()
             items: Sequence[pytest.Item | Verdict] = self.items
+            if self.entries is not None:
+                self.entries.begin()
             if obstacle := self._activate(task, slot):
                 slot.write((OBSTACLE, task.id, obstacle))
                 return
@@ -140,7 +152,7 @@ class Workshop:
                 slot.begin(COLLECTING)
                 paths = renewing.drop(self.config) if task.renew else []
                 if task.reload and (why := reloading.start(task.reload, task.own, task.splice)):
-                    slot.write((INVALID, task.id, why))
+                    slot.write((INVALID, task.id, why, self.entries.loaded() if self.entries is not None else None))
                     return
                 if task.renew:
                     items = self._renew(task, paths)
@@ -149,6 +161,8 @@ class Workshop:
                 if task.own:
                     reloading.finish(task.reload)
                 slot.write((COLLECTED, task.id, *slot.marks()))
+            if self.entries is not None:
+                self.entries.loaded()
             if task.hold:
                 self._hold(task, items, slot, orders)
                 return
@@ -167,7 +181,8 @@ class Workshop:
         if task.splice is not None:
             splice = task.splice
             place = (splice.path, splice.start, splice.end, splice.text, splice.sha256, splice.whole)
-            install_mutant(*place, slot.memory.__setitem__, marking if splice.marked else None)
+            marks: Any = marking if self.entries is None else self.entries.marks(splice.path)
+            install_mutant(*place, slot.memory.__setitem__, marks if splice.marked else None)
             interpreter.announce(interpreter.mutant(*place, str(slot.path)))
             if task.purpose is not Purpose.NOOP:
                 self.mutated = splice.path
@@ -180,6 +195,8 @@ class Workshop:
             sys.addaudithook(probe.audit)
             return None
         if task.purpose is Purpose.NOOP:
+            if self.entries is not None and not task.marked:
+                return None  # the functions are swapped already, for some that note that they run
             for swap in task.swaps:  # one that cannot be made live is a matter of its own mutants, not of the control
                 self.live.swap((swap,), (lambda code: with_mark(code, mark)) if task.marked else (lambda code: code))
             return None
@@ -205,7 +222,8 @@ class Workshop:
         for position, (index, item) in enumerate(order):
             if isinstance(item, Verdict):
                 if index in wanted:
-                    slot.write((CELL, task.id, index, *flat(item, 0.0), False, True, False))
+                    ran = self.entries.so_far() if self.entries is not None else None
+                    slot.write((CELL, task.id, index, *flat(item, 0.0), False, True, False, ran))
                 continue
             following = (other for _, other in order[position + 1 :] if isinstance(other, pytest.Item))
             if self.mutated is not None:
@@ -229,11 +247,13 @@ class Workshop:
             if process() != owner:
                 leave(0)  # a child that the test forked came back through its frames
             entered, evaluated = slot.marks()
+            ran = self.entries.ran(index) if self.entries is not None else None
             if past := slot.memory[interpreter.UNOBSERVED]:
                 flag = READ if past == interpreter.AS_TEXT else UNOBSERVED
                 verdict = replace(verdict, flags=(*verdict.flags, flag))
             if index in wanted:
-                slot.write((CELL, task.id, index, *flat(verdict, seconds), entered, evaluated, verdict.shared))
+                cell = (index, *flat(verdict, seconds), entered, evaluated, verdict.shared, ran)
+                slot.write((CELL, task.id, *cell))
                 if measure is not None:
                     for path, arcs in measure.stop():
                         slot.write((REACH, task.id, index, path, arcs))
@@ -287,7 +307,7 @@ class Workshop:
         process: Callable[[], int] = os.getpid,
     ) -> int:
         """Run a task's tests in a fork of this process; its wait status."""
-        pid = quiet_fork()
+        pid = quiet_fork() if self.entries is None else self.entries.fork(quiet_fork)
         if pid == 0:
             try:
                 self.restore_random()

@@ -40,7 +40,7 @@ class Forked(Executor):
     def pool(self, limits: Limits) -> Pool:
         """The pool that runs mutants."""
         self._main = Pool(self._control, self.slots, limits)
-        self._main.prepare(patterns.known())
+        self._main.prepare(patterns.known())  # a list; ``child.entries.Watch`` comes later
         self._pools.append(self._main)
         return self._main
 
@@ -97,6 +97,7 @@ def _serve(
     parent: int,
 ) -> None:
     from pytest_killmatrix.child.anew import become, describe, leave_word
+    from pytest_killmatrix.child.entries import Watch
     from pytest_killmatrix.child.worker import Workshop
     from pytest_killmatrix.clean.rerun import arguments
     from pytest_killmatrix.executor.fresh import start_of
@@ -114,8 +115,11 @@ def _serve(
     gc.collect()
     gc.freeze()  # the collector would touch, and so copy, every page it shares with the parent
 
-    def prepare(needed: Iterable[patterns.Pattern]) -> None:
-        patterns.compile_all(needed)
+    def prepare(needed: Iterable[patterns.Pattern] | Watch | None) -> None:
+        if needed is None or isinstance(needed, Watch):
+            workshop.watch_entries(needed)
+        else:
+            patterns.compile_all(needed)
         gc.collect()
         gc.freeze()
 

@@ -47,7 +47,8 @@ class Found:
 
     ``beyond_doubt`` is a timeout on the full budget that neither the machine's load nor an earlier test can explain:
     that of its child's first test, which kept a processor busy for nearly all of the time. ``waited`` is one on the
-    full budget that did not, so that whatever kept it waiting may have been the machine.
+    full budget that did not, so that whatever kept it waiting may have been the machine. ``ran`` are the definitions
+    that ran besides those of clean runs (``child.entries``), None where that is not known.
     """
 
     test: int
@@ -65,6 +66,7 @@ class Found:
     shared: bool = False
     beyond_doubt: bool = False
     waited: bool = False
+    ran: tuple[int, ...] | None = None
 
 
 @dataclass(slots=True)
@@ -75,6 +77,7 @@ class TaskResult:
     found: list[Found] = field(default_factory=list)
     obstacle: str | None = None
     invalid: str | None = None
+    loaded: tuple[int, ...] | None = None  # what ran beyond the clean run until the mutant could not be imported
     fault: str | None = None
     collected: tuple[bool, bool] | None = None
     reach: list[tuple[int, str, list[tuple[int, int]]]] = field(default_factory=list)
@@ -286,11 +289,13 @@ class Pool:
                 continue
             result = running.result
             if kind == CELL:
-                test, outcome, phase, exception, message, raised_at, seconds, flags, entered, evaluated, shared = rest
+                test, outcome, phase, exception, message, raised_at, seconds, flags, *marks = rest
+                entered, evaluated, shared, *ran = marks
                 result.found.append(
                     Found(
                         test, Outcome(outcome), Phase(phase), exception, message, raised_at, seconds, flags, entered,
                         evaluated, test if result.task.apart else result.children - 1, None, shared,
+                        ran=ran[0] if ran else None,
                     )
                 )  # fmt: skip
             elif kind == REACH:
@@ -305,6 +310,7 @@ class Pool:
                 result.obstacle, running.ended = rest[0], True
             elif kind == INVALID:
                 result.invalid, running.ended = rest[0], True
+                result.loaded = rest[1] if len(rest) > 1 else None
             elif kind == FAULT:
                 result.fault, running.ended = rest[0], True
             elif kind == END:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import sqlite3
 
 from pytest_killmatrix.model import Isolation, Outcome, Phase
+from pytest_killmatrix.store.dependence_tables import ALTERED, DEPENDENCE
 from pytest_killmatrix.store.harness_schema import HARNESS
 from pytest_killmatrix.store.variant_tables import VARIANT_TABLES
 
 APPLICATION_ID = 0x4B4D5458
 """``PRAGMA application_id``: "KMTX" in ASCII, so that another program's database is never taken for ours."""
 
-VERSION = 6
+VERSION = 7
 """``PRAGMA user_version``. History:
 
 1. first version (0.1.0)
@@ -23,6 +24,7 @@ VERSION = 6
 4. the text of the mutated files, and why mutants survived
 5. authored variants, their cases and their history
 6. ``runs.shard``, ``runs.sample``
+7. what cells depend on
 """
 
 # Cells store small integers: 0 and 1 cost SQLite no payload at all. Never renumber; append only, with a migration
@@ -243,6 +245,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     READING,
     VARIANT_TABLES,
     PARTS,
+    (*DEPENDENCE, *ALTERED),
 )
 """``MIGRATIONS[n]`` takes a file from version n to n + 1. Add to the end; never change one that was released."""
 
@@ -267,20 +270,21 @@ def markdown() -> str:
         "read; open it read-only. For queries by hand start with the view `matrix`.",
         "",
     ]
-    for ddl in (*TABLES, *HARNESS, *READING, *VARIANT_TABLES):
+    for ddl in (*TABLES, *HARNESS, *READING, *VARIANT_TABLES, *DEPENDENCE):
         name = ddl.split(None, 3)[2]
         lines += [f"## {name}", "", "```sql", ddl + ";", "```", ""]
     lines += ["## Codes", "", "| kind | code | name |", "|---|---|---|"]
     for row in _code_rows():
         kind, code, name = row.partition("(")[2].rstrip(")").replace("'", "").split(", ")
         lines.append(f"| {kind} | {code} | {name} |")
-    added = (f"{ddl};" for ddl in (*BASELINE, *PARTS))
+    added = (f"{ddl};" for ddl in (*BASELINE, *PARTS, *ALTERED))
     lines += ["", "## Added to the tables of the first version", "", "```sql", *added, "```"]
     lines += ["", "## History", "", "1. first version (0.1.0)", "2. `runs.delta`"]
     lines += ["3. harness runs, in tables of their own"]
     lines += ["4. the text of the mutated files, and why mutants survived"]
     lines += ["5. authored variants, their cases and their history"]
     lines += ["6. `runs.shard`, `runs.sample`"]
+    lines += ["7. what cells depend on, so that later runs keep those that still hold"]
     return "\n".join(lines)
 
 

@@ -15,6 +15,7 @@ from types import TracebackType
 
 from pytest_killmatrix.model import Cause, Cell, Mutant, RunInfo, Status, Test
 from pytest_killmatrix.store import codec
+from pytest_killmatrix.store.dependence_tables import OF_RUN as DEPENDENT
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.opening import open_for_writing, translate
 from pytest_killmatrix.store.variant_tables import OF_RUN
@@ -40,6 +41,7 @@ _INSERT_TEXT = "INSERT OR IGNORE INTO texts VALUES (?, ?)"
 _INSERT_FILE = "INSERT OR REPLACE INTO files VALUES (?, ?, ?)"
 _INSERT_CAUSE = "INSERT OR REPLACE INTO causes VALUES (?, ?, ?, ?, ?, ?, ?)"
 _SET_STATUS = "UPDATE mutants SET status = ?, reason = ? WHERE run = ? AND mutant = ?"
+_OF_RUN = ("runs", "tests", "mutants", "reach", "cells", "details", "files", "causes", *OF_RUN, *DEPENDENT)
 
 
 class Sidecar:
@@ -125,6 +127,10 @@ class Sidecar:
             self._add(_INSERT_MUTANT, (run, index, verdict, reason, *row))
         self.flush()
 
+    def ask(self, statement: str, row: codec.Row) -> sqlite3.Cursor:
+        """Rows of a table that another module of ``store`` knows; what was added before is there."""
+        return self._query(statement, row)
+
     def insert(self, statement: str, row: codec.Row) -> None:
         """Add a row to a table that another module of ``store`` knows."""
         self._add(statement, row)
@@ -136,7 +142,7 @@ class Sidecar:
 
     def add_cell(self, run: int, cell: Cell) -> None:
         """Store a cell, in place of an earlier one of the same mutant, test and suite."""
-        row, details = codec.encode_cell(run, cell, self._intern)
+        row, details = codec.encode_cell(run, cell, self.intern)
         if details is not None:
             self._add(_INSERT_DETAILS, details)
         self._add(_INSERT_CELL, row)
@@ -190,7 +196,18 @@ class Sidecar:
         if run == newest:
             return run
         with self._transaction():
-            for table in ("runs", "tests", "mutants", "reach", "cells", "details", "files", "causes", *OF_RUN):
+            for table in (
+                "runs",
+                "tests",
+                "mutants",
+                "reach",
+                "cells",
+                "details",
+                "files",
+                "causes",
+                *OF_RUN,
+                *DEPENDENT,
+            ):
                 self._connection.execute(f"UPDATE {table} SET run = ? WHERE run = ?", (newest + 1, run))
         return newest + 1
 
@@ -258,7 +275,8 @@ class Sidecar:
         self.flush()
         return self._connection.execute(statement, row)
 
-    def _intern(self, text: str) -> int:
+    def intern(self, text: str) -> int:
+        """The number of a text that many rows share (table ``strings``)."""
         known = self._strings.get(text)
         if known is None:
             row = self._connection.execute("SELECT id FROM strings WHERE text = ?", (text,)).fetchone()

@@ -1,0 +1,1 @@
+"""Cells of earlier runs: which of them still hold."""
