@@ -46,6 +46,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
     if options.enabled_early(early_config):
         from pytest_killmatrix.rewritten import Rewritten
 
+        surroundings.settle()
         early_config.pluginmanager.register(Rewritten().install(), Rewritten.NAME)
     return (yield)
 

@@ -20,9 +20,9 @@ from pytest_killmatrix.targets import Targets
 
 if TYPE_CHECKING:
     from pytest_killmatrix.analysis.projection import Projection
-    from pytest_killmatrix.baseline.beginning import Today
     from pytest_killmatrix.baseline.old import Lead
     from pytest_killmatrix.baseline.suite import Basis
+    from pytest_killmatrix.baseline.today import Today
 
 
 class Stop(Exception):

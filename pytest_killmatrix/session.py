@@ -148,10 +148,12 @@ class KillMatrix:
             audit=self._audit,
         )
         if self._lead is None:
-            from pytest_killmatrix.baseline.beginning import begin, look
+            from pytest_killmatrix.baseline.today import look
 
             self._prepared.today = look(self.config, self.settings, chosen, items)
             if self._ref is not None:
+                from pytest_killmatrix.baseline.beginning import begin
+
                 self._prepared.basis = begin(self.settings, self._ref, self._prepared.today)
         Rewritten.of(self.config).close()
         self._executor = self._make_executor(session, choice, files)

@@ -8,6 +8,7 @@ import copyreg
 import locale
 import logging
 import os
+import random
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any, Final
@@ -41,6 +42,10 @@ class Surroundings:
         found = config.pluginmanager.get_plugin(cls.NAME)
         assert isinstance(found, cls)
         return found
+
+    def settle(self) -> None:
+        """What tests draw at random is the same in every run, unless the project or a plugin seeds the generator."""
+        random.seed(0)
 
     def changed(self) -> frozenset[str]:
         """Which aspects of the state are not what they were."""

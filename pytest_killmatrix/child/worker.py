@@ -367,16 +367,18 @@ class Workshop:
                 del sys.modules[name]
 
     def _renew(self, task: Task, conftests: Sequence[Path]) -> list[pytest.Item | Verdict]:
-        """Collect everything once more in a new session, with conftests loaded again."""
+        """Collect once more in a new session, with conftests loaded again: the files of the tests that are to run."""
         shortcuts.forget(self.session)
         everything = {identity[0] for identity in self.identities}
+        wanted = {self.identities[index][0] for index in task.order()} if task.narrow else everything
+        paths = None if wanted == everything else [str(self.config.rootpath / name) for name in sorted(wanted)]
         self._forget(everything, task.reload)
         try:
             renewing.load(self.config, conftests)
         except BaseException as error:  # plain pytest would not get as far as its first test
             return self._replace(everything, {}, CollectErrors({"": broken(error)}))
         session = renewing.new_session(self.session)
-        items = self._collect(session, None, everything)
+        items = self._collect(session, paths, wanted)
         shortcuts.keep_hook_proxies(session)
         return items
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from pytest_killmatrix.merging.checking import Joint, MergeError
 from pytest_killmatrix.sharding import index_of, index_of_case, listed
 from pytest_killmatrix.store import codec
+from pytest_killmatrix.store.dependence_tables import as_ranges, of_ranges
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.opening import open_for_writing, translate
 from pytest_killmatrix.store.place import place_problem
@@ -136,6 +137,7 @@ class _Joiner:
         self._joint = joint
         self._order = order
         self._run = 0
+        self._common: set[str | None] = set()
 
     def write(self) -> int:
         """The number of the run."""
@@ -151,6 +153,7 @@ class _Joiner:
                 self._mutants(reader, mutants, tests_at)
                 self._cells(reader, mutants, tests_at)
                 self._texts(reader)
+                self._dependence(reader, mutants, tests_at)
                 self._variants(reader, mutants, tests_at, self._order.cases[number])
         return run
 
@@ -201,6 +204,34 @@ class _Joiner:
             (
                 (run, mutant, tests[test], suite, string(exception), message, string(raised_at), string(reason))
                 for run, mutant, test, suite, exception, message, raised_at, reason in details
+            ),
+        )
+
+    def _dependence(self, reader: Reader, mutants: Mapping[int, int], tests: Sequence[int]) -> None:
+        """What cells depend on, where it is the same for all shards: then later runs may keep cells of the whole."""
+        ((facts,),) = reader.query("SELECT dependence FROM runs WHERE run = ?", reader.run)
+        self._common.add(None if facts is None else json.dumps({**json.loads(facts), "kept": 0}))
+        if len(self._common) > 1 or facts is None:
+            self._connection.execute("UPDATE runs SET dependence = NULL WHERE run = ?", (self._run,))
+            return
+        self._connection.execute("UPDATE runs SET dependence = ? WHERE run = ?", (*self._common, self._run))
+        once = "INSERT OR IGNORE INTO {} VALUES (?, ?, ?)"
+        definitions = reader.query("SELECT name, sha256 FROM definitions WHERE run = ?", reader.run)
+        rows: Iterable[Row] = ((self._run, *row) for row in definitions)
+        self._connection.executemany(once.format("definitions"), rows)
+        dependents = reader.query("SELECT test, sha256 FROM dependents WHERE run = ?", reader.run)
+        rows = ((self._run, tests[test], sha256) for test, sha256 in dependents)
+        self._connection.executemany(once.format("dependents"), rows)
+        columns = "test, (SELECT text FROM strings WHERE id = definitions)"
+        entered = self._rows(reader, mutants, "entered", columns)
+        place = [*tests, -1]  # for all tests
+        self._add("entered", ((run, mutant, place[test], self._string(text)) for run, mutant, test, text in entered))
+        unreached = self._rows(reader, mutants, "unreached", "tests")
+        self._add(
+            "unreached",
+            (
+                (run, mutant, as_ranges(sorted(tests[test] for test in of_ranges(text))))
+                for run, mutant, text in unreached
             ),
         )
 

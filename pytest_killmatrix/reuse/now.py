@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_killmatrix import __version__
-from pytest_killmatrix.baseline.beginning import Today
 from pytest_killmatrix.baseline.syntax import parse
+from pytest_killmatrix.baseline.today import Today
 from pytest_killmatrix.child.entries import Watch
 from pytest_killmatrix.clean.observer import ALONE, END
 from pytest_killmatrix.model import Excluded, Test

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from pytest_killmatrix.model import Cause, Status
 from pytest_killmatrix.reuse.dependence import Bond, Dependence, Past, Row
 from pytest_killmatrix.store import codec
+from pytest_killmatrix.store.dependence_tables import as_ranges, of_ranges
 from pytest_killmatrix.store.variant_tables import NOT_AUTHORED
 
 if TYPE_CHECKING:
@@ -123,21 +124,3 @@ def _text(bond: Bond) -> str:
 def _bond(text: str) -> Bond:
     names = json.loads(text)
     return None if names is None else tuple(names)
-
-
-def as_ranges(numbers: Sequence[int]) -> str:
-    """Ascending numbers in short: ``0-4,7``."""
-    parts: list[list[int]] = []
-    for number in numbers:
-        if parts and parts[-1][-1] == number - 1:
-            parts[-1][1:] = [number]
-        else:
-            parts.append([number])
-    return ",".join("-".join(map(str, part)) for part in parts)
-
-
-def of_ranges(text: str) -> Iterator[int]:
-    """The numbers of ``as_ranges``."""
-    for part in text.split(",") if text else ():
-        first, _, last = part.partition("-")
-        yield from range(int(first), int(last or first) + 1)

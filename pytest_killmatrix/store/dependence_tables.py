@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 DEFINITIONS: Final = """\
@@ -41,3 +42,21 @@ DEPENDENCE: Final = (DEFINITIONS, DEPENDENTS, ENTERED, UNREACHED)
 
 ALTERED: Final = ("ALTER TABLE runs ADD COLUMN dependence TEXT /* JSON object: hashes of what all cells depend on */",)
 OF_RUN: Final = ("definitions", "dependents", "entered", "unreached")
+
+
+def as_ranges(numbers: Sequence[int]) -> str:
+    """Ascending numbers in short: ``0-4,7``."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and parts[-1][-1] == number - 1:
+            parts[-1][1:] = [number]
+        else:
+            parts.append([number])
+    return ",".join("-".join(map(str, part)) for part in parts)
+
+
+def of_ranges(text: str) -> Iterator[int]:
+    """The numbers of ``as_ranges``."""
+    for part in text.split(",") if text else ():
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)
