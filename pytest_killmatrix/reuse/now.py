@@ -31,7 +31,7 @@ _HARMLESS: Final = frozenset(
         "collectonly", "basetemp", "pluginmanager",
     }
 )  # fmt: skip
-_OURS: Final = ("kill_matrix", "mutat", "mutant")
+_OURS: Final = "killmatrix_"
 #: settings of ours that may change what a cell says; the others choose mutants or say where things go
 _DECIDING: Final = ("isolation", "executor", "static", "timeout", "memory", "clean_runs", "alone", "test_side")
 
@@ -74,8 +74,7 @@ def look(
     everywhere = [f"{names[number]}\0{definitions[names[number]]}" for number in _bits(always)]
     loaded = sorted(name for name, path in targets.items() if path in prepared.loaded)
     common = digest(
-        json.dumps(_options(prepared), sort_keys=True),
-        json.dumps(facts, sort_keys=True, default=str),
+        *_settings(prepared, facts),
         *_other_files(prepared, today, hashes, targets),
         *(f"{name}\0{parts.frame}" for name, parts in sorted(taken.items())),
         *loaded,
@@ -125,6 +124,13 @@ def _bits(mask: int) -> list[int]:
     return [number for number in range(mask.bit_length()) if mask >> number & 1]
 
 
+def _settings(prepared: Prepared, facts: Mapping[str, object]) -> Iterable[str]:
+    """Options and environment as texts; where the project is does not matter, a checkout is anywhere."""
+    root = json.dumps(str(prepared.config.rootpath))[1:-1]
+    for part in (_options(prepared), facts):
+        yield json.dumps(part, sort_keys=True, default=str).replace(root, "")
+
+
 def _options(prepared: Prepared) -> dict[str, object]:
     """What may decide of options, ours and pytest's."""
     option: dict[str, Any] = vars(prepared.config.option)
@@ -138,7 +144,7 @@ def _options(prepared: Prepared) -> dict[str, object]:
         "version": __version__,
         "ours": {name: deciding[name] for name in _DECIDING},
         "targets": sorted(prepared.targets.files),
-        "pytest": json.loads(json.dumps(given, sort_keys=True, default=str)),
+        "pytest": given,
     }
 
 
