@@ -30,7 +30,7 @@ from pytest_killmatrix.model import Build, Excluded, Mutant, Route, RunInfo, Sta
 from pytest_killmatrix.options import SUBPROCESS
 from pytest_killmatrix.oracle.subjects import Placed, mutant_of, place
 from pytest_killmatrix.oracle.subjects import plan as plan_variant
-from pytest_killmatrix.plan import Planned, narrowed, plan_mutant, plan_static
+from pytest_killmatrix.plan import OtherWays, Planned, Planner, narrowed
 from pytest_killmatrix.prepared import Prepared, Stop, Written
 from pytest_killmatrix.projectfiles import ProjectFiles
 from pytest_killmatrix.projecting import projection
@@ -325,6 +325,7 @@ class Maker:
             name: self.static.way(path, self.tests, self.file_tests, self.reach, self.refusals)
             for name, path in paths.items()
         }
+        self.planner = Planner(self.tests, self.file_tests, prepared.followers, self.not_twice)
         self.plan = self._planned(self.mutants, self.builds, self.generated, self.variants, paths)
         sharded = self.settings.shard is not None
         self.whole_plan = self._planned(*self.population, paths) if sharded else self.plan
@@ -352,17 +353,13 @@ class Maker:
         """The plan of these; of the mutants the first ``generated`` ones are generated, the others the variants."""
         prepared = self.prepared
         plan = [
-            plan_mutant(
+            self.planner.plan(
                 index,
                 mutant,
                 build,
                 self.reach.contexts(paths[mutant.path], mutant),
-                self.tests,
-                self.file_tests,
-                prepared.followers,
                 paths[mutant.path] in prepared.loaded,
                 self.ways[mutant.path],
-                self.not_twice,
             )
             for index, (mutant, build) in enumerate(zip(mutants[:generated], builds[:generated], strict=True))
         ]
@@ -477,13 +474,8 @@ class Maker:
         self.narrator.cells(sum(len(planned.tests) for planned in runnable))
         everyone = self.population[0]
         controlled = {everyone[planned.mutant].path for planned in self.whole_plan if planned.reload is not None}
-        static = {
-            planned.mutant: plan_static(planned.mutant, planned.reached_by, self.tests, self.ways[path])
-            for planned in self.plan
-            if planned.status is None and planned.reload is None and not planned.whole
-            for path in [self.mutants[planned.mutant].path]
-            if path in controlled
-        }
+        ways = {path: way for path, way in self.ways.items() if path in controlled}
+        static = OtherWays(self.plan, self.planner, lambda planned: ways.get(self.mutants[planned.mutant].path))
         subjects = replace(self.subjects, static=static, code_readers=self.code_readers)
         matrix = Matrix(
             self.pool,
@@ -564,8 +556,4 @@ class Maker:
 
 
 def _write(sidecar: Sidecar, run: int, done: Done) -> None:
-    sidecar.drop_cells(run, done.mutant)  # those of an interrupted run's half-judged mutant
-    sidecar.add_reach(run, done.mutant, done.reached_by)
-    for cell in done.cells:
-        sidecar.add_cell(run, cell)
-    sidecar.set_status(run, done.mutant, done.status, done.reason)
+    sidecar.store(run, done.mutant, done.status, done.reason, done.cells, done.reached_by)

@@ -22,7 +22,7 @@ from pytest_killmatrix.model import Cell, Clean, Excluded, Isolation, Outcome, P
 from pytest_killmatrix.store import schema
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.reader import Reader
-from pytest_killmatrix.store.writer import Sidecar
+from pytest_killmatrix.store.writer import BUFFER, Sidecar
 
 ROOT = Path(__file__).parents[2]
 
@@ -185,10 +185,10 @@ def running(code: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-HOLD = """
+HOLD = f"""
 sidecar = Sidecar.open(sys.argv[1])
 run = sidecar.begin_run(make_info())
-for number in range(5000):
+for number in range({BUFFER + 1000}):
     sidecar.add_cell(run, Cell(number, 0, Outcome.PASSED))
 print("ready", flush=True)
 sys.stdin.read()
@@ -203,12 +203,12 @@ def test_two_writers(tmp_path: Path) -> None:
         ):
             Sidecar.open(path)
         with Reader(path) as reader:  # reading is free
-            assert reader.cell_count() == 4000
+            assert reader.cell_count() == BUFFER
         other.send_signal(signal.SIGKILL)
         other.wait()
         with Sidecar.open(path) as sidecar:  # and so is writing, once it is dead, however it died
             assert sidecar.notice is None
-            assert len(list(sidecar.cells_of(1))) == 4000  # nothing lost but the buffer
+            assert len(list(sidecar.cells_of(1))) == BUFFER  # nothing lost but the buffer
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.sqlite"]
 
 
