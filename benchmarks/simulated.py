@@ -9,6 +9,7 @@ by exceptions alone, 0.5 % by a timeout; about 10 % of the cells are kills.
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import random
 from collections import defaultdict, deque
@@ -23,9 +24,8 @@ from pytest_killmatrix.executor.pool import Found, TaskResult
 from pytest_killmatrix.executor.protocol import Task
 from pytest_killmatrix.generate import FileMutants, Spec, generate
 from pytest_killmatrix.importers import Reload
-from pytest_killmatrix.model import Build, Mutant, Outcome, Phase, Test
+from pytest_killmatrix.model import Build, Cause, CauseKind, Mutant, Outcome, Phase, Sample, Test
 from pytest_killmatrix.plan import StaticWay
-from pytest_killmatrix.reach import ReachMap
 
 A_FILE: Final = 200  # mutants
 A_FUNCTION: Final = 20
@@ -127,6 +127,16 @@ class Project:
             ways[name] = StaticWay(reload, tuple(chosen), meet)
         return ways
 
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """The mutated files, by name, as long as they would be."""
+        for name in self.paths:
+            functions = (
+                f"    def method_{number}(self, first, second):  # of {name}\n"
+                + "".join(f"        self.total += first * {line} + second  # {number}\n" for line in range(LINES + 1))
+                for number in range(A_FILE // A_FUNCTION)
+            )
+            yield name, "class Order:\n" + "\n".join(functions)
+
 
 def make_project(sizes: Sizes) -> Project:
     project = Project(sizes)
@@ -183,33 +193,29 @@ def measured(project: Project) -> Iterator[tuple[str, str, list[tuple[int, int]]
     Each test ran among the others and alone.
     """
     sizes = project.sizes
-    by_test: defaultdict[int, list[tuple[int, list[tuple[int, int]]]]] = defaultdict(list)
+    by_test: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for file in range(sizes.files):
-        arcs: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         for function in range(A_FILE // A_FUNCTION):
-            entering, first = sizes.tests_of(file, function), sizes.first_line(function)
-            for block in range(LINES // BLOCK):
-                part = entering[: round(len(entering) * (1 - block / 6))]
-                begin = first + block * BLOCK
-                for test in part:
-                    arcs[test] += [(-first, first)] if not block else [(begin - 1, begin)]
-                    arcs[test] += [(line, line + 1) for line in range(begin, begin + BLOCK - 1)]
-        for test, executed in arcs.items():
-            by_test[test].append((file, executed))
-    for file in range(sizes.files):
+            entering = sizes.tests_of(file, function)
+            for place, test in enumerate(entering):
+                blocks = 3 - (6 * place >= 5 * len(entering)) - (6 * place >= 4 * len(entering))
+                by_test[test].append((file, function, blocks))
         yield project.paths[sizes.path(file)], IMPORT, [(line, line + 1) for line in range(1, 9)]
     for test in range(sizes.tests):
-        for file, executed in by_test.pop(test, ()):
+        for file, parts in itertools.groupby(by_test.pop(test, ()), key=lambda part: part[0]):
+            executed = []
+            for _, function, blocks in parts:
+                first = sizes.first_line(function)
+                executed += [(-first, first), *((line, line + 1) for line in range(first, first + blocks * BLOCK - 1))]
             path = project.paths[sizes.path(file)]
             yield path, test_context(test), executed
             yield path, alone_context(test), executed
 
 
-def make_reach(project: Project) -> ReachMap:
-    reach = ReachMap()
-    for path, context, arcs in measured(project):
-        reach.add(path, context, arcs)
-    return reach
+def make_cause(mutant: int) -> Cause:
+    """Why a mutant survived, as probes find it."""
+    samples = tuple(Sample(f"self._left={mutant % 7 + n}, most={n + 3}", "True", "True") for n in range(2))
+    return Cause(CauseKind.NOT_INFECTED, 40, 0, "self._left == most", samples)
 
 
 class Children:

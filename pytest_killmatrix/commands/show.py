@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     with reading(arguments) as reader:
         found = find_mutants(reader, arguments.mutant)
-        tests, causes = reader.tests(), reader.causes()
+        tests, causes = reader.tests(), reader.causes(found[0].number if len(found) == 1 else None)
         if arguments.json:
             names = [test.nodeid for test in tests]
             objects = [mutant_object(reader.mutant(one.number), names, causes.get(one.number)) for one in found]

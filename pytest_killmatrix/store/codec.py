@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -101,6 +102,12 @@ def encode_test(test: Test) -> Row:
     )
 
 
+@functools.lru_cache(maxsize=16)
+def _suites(text: str) -> tuple[str, ...]:
+    """There are as many of these as tests, and two or three different ones."""
+    return tuple(json.loads(text))
+
+
 def decode_test(row: Sequence[Any]) -> Test:
     nodeid, path, clean, seconds, excluded, parallel_safe, needs_predecessors, message, suite, change = row
     return Test(
@@ -112,7 +119,7 @@ def decode_test(row: Sequence[Any]) -> Test:
         parallel_safe=bool(parallel_safe),
         needs_predecessors=bool(needs_predecessors),
         message=message,
-        suite=tuple(json.loads(suite)),
+        suite=_suites(suite),
         change=change,
     )
 

@@ -16,6 +16,7 @@ from types import TracebackType
 
 from pytest_killmatrix.model import Cause, Cell, Mutant, RunInfo, Status, Test
 from pytest_killmatrix.store import codec
+from pytest_killmatrix.store.counts import count_cells
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.opening import open_for_writing, translate
 from pytest_killmatrix.store.schema import SUITES
@@ -119,6 +120,8 @@ class Sidecar:
         """Mark the run complete: there is nothing left to resume."""
         info.complete = True
         self.update_run(run, info)
+        with self._transaction():
+            count_cells(self._connection, run)
 
     def add_tests(self, run: int, tests: Sequence[Test]) -> None:
         """Store the run's tests; the index of each is its position. Flushes."""
