@@ -71,6 +71,19 @@ class Reader:
         rows = self._rows(f"SELECT {codec.TEST_COLUMNS} FROM tests WHERE run = ? ORDER BY test", self.run)
         return [codec.decode_test(row) for row in rows]
 
+    def tests_of(self, mutant: int) -> dict[int, Test]:
+        """The tests that have to do with one mutant, by number."""
+        rows = self._rows(
+            f"""
+            SELECT test, {codec.TEST_COLUMNS} FROM tests WHERE run = ?1 AND test IN (
+                SELECT test FROM cells WHERE run = ?1 AND mutant = ?2
+                UNION SELECT test FROM reach WHERE run = ?1 AND mutant = ?2)
+            """,
+            self.run,
+            mutant,
+        )
+        return {test: codec.decode_test(row) for test, *row in rows}
+
     def mutants(self, *, cells: bool = True, reach: bool = True, plain_kills: bool = True) -> Iterator[MutantRow]:
         """The run's mutants in order, one at a time; without cells, or the tests that reach them, where those are not
         needed; without those that were killed by an assertion, of which there is nothing to say, unless
