@@ -537,7 +537,7 @@ class Maker:
         )
         explainer = Explainer(self.pool, suspects, self._ids, self.settings.workers, self.lean, self.narrator.tick)
         try:
-            survivors = {mutant: tests for mutant, tests in sidecar.survivors(run).items() if mutant < self.generated}
+            survivors = sidecar.survivors(run, self.generated)
             explainer.explain(survivors, sidecar, run, probe=not self.executor.collecting)
         except StoreError:
             raise

@@ -20,6 +20,7 @@ from pytest_killmatrix.store.counts import count_cells
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.opening import open_for_writing, translate
 from pytest_killmatrix.store.schema import SUITES
+from pytest_killmatrix.store.survivors import Survivors
 from pytest_killmatrix.store.variant_tables import OF_RUN
 
 BUFFER = 20_000
@@ -202,17 +203,10 @@ class Sidecar:
         """Store why the mutant survived."""
         self._add(_INSERT_CAUSE, (run, mutant, *codec.encode_cause(cause)))
 
-    def survivors(self, run: int) -> dict[int, list[int]]:
-        """The mutants of the run that survived, and the tests that passed under each."""
-        found: dict[int, list[int]] = {}
-        rows = self._query(
-            "SELECT m.mutant, c.test FROM mutants m JOIN cells c ON c.run = m.run AND c.mutant = m.mutant "
-            "WHERE m.run = ? AND m.status = ? AND c.suite = 0 AND c.outcome = 0 ORDER BY 1, 2",
-            (run, Status.SURVIVED.value),
-        )
-        for mutant, test in rows:
-            found.setdefault(mutant, []).append(test)
-        return found
+    def survivors(self, run: int, below: int | None = None) -> Survivors:
+        """The mutants of the run that survived and the tests that passed under each; none from number ``below`` on."""
+        self.flush()
+        return Survivors(self._connection, run, below)
 
     def find_resumable(self, fingerprint: str) -> int | None:
         """The newest run with this fingerprint, if it was interrupted; none older than a complete one."""
