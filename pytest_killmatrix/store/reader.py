@@ -134,7 +134,10 @@ class Reader:
         return [codec.decode_cell(row) for row in rows]
 
     def cell_counts(self) -> dict[int, int]:
-        """How many cells each test has that has any, of generated mutants and the new suite."""
+        """How many cells each test has that has any, of generated mutants and the new suite.
+
+        As counted when the run was complete; all are looked at where it is not, or where it is older than counting.
+        """
         counted: dict[int, int | None] = dict(self._rows("SELECT test, cells FROM tests WHERE run = ?", self.run))
         if not self.info.complete or None in counted.values():
             counted = dict(self._rows(COUNTED, self.run))
@@ -223,11 +226,9 @@ class Reader:
         """How many tests reach each mutant of these statuses."""
         rows = self._rows(
             f"""
-            SELECT mutant,
-                   (SELECT count(*) FROM cells c WHERE c.run = m.run AND c.mutant = m.mutant AND c.suite = 0) +
-                   (SELECT count(*) FROM reach r WHERE r.run = m.run AND r.mutant = m.mutant AND NOT EXISTS
-                    (SELECT 1 FROM cells c
-                     WHERE c.run = r.run AND c.mutant = r.mutant AND c.test = r.test AND c.suite = 0))
+            SELECT mutant, (SELECT count(*) FROM (
+                SELECT test FROM cells c WHERE c.run = m.run AND c.mutant = m.mutant AND c.suite = 0
+                UNION SELECT test FROM reach r WHERE r.run = m.run AND r.mutant = m.mutant))
             FROM mutants m WHERE run = ? AND status IN ({", ".join("?" * len(statuses))})
             """,
             self.run,
