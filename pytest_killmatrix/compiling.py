@@ -127,7 +127,7 @@ class Compiler:
             if found is None:
                 return Build(obstacle=AMBIGUOUS)
             codes.append(
-                SwapCode(
+                SwapCode.of(
                     qualname=pair.qualname,
                     line=pair.original.co_firstlineno,
                     original=unit.marshalled(pair.original),

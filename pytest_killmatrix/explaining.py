@@ -21,11 +21,13 @@ from pytest_killmatrix.executor.protocol import Purpose, Swap, Task
 from pytest_killmatrix.model import Mutant, Outcome, Sample, Site
 from pytest_killmatrix.probing import Found, Prober
 from pytest_killmatrix.source import SourceError, SourceFile
+from pytest_killmatrix.store.survivors import Survivors
 from pytest_killmatrix.store.writer import Sidecar
 
 _MOST_APART: Final = 500  # tests that run once more, each in a fork of its own
 _BEYOND_US: Final = (SyntaxError, ValueError, RecursionError, MemoryError)  # of trees and of compiling them
 _CHUNK: Final = 25  # tests of one child
+_AT_ONCE: Final = 100_000  # cells of survivors that are looked at in one go, unless those of one file are more
 _BUDGET: Final = (4.0, 2.0)  # of a test under probes: factor of its clean duration, least seconds
 _PATIENCE: Final = (3.0, 30.0)  # of the whole pass: factor of what its tests take, and seconds more
 
@@ -76,12 +78,35 @@ class Explainer:
     _seen: dict[int, dict[int, Seen]] = field(default_factory=dict)
     _until: float = 0.0
 
-    def explain(self, survivors: Mapping[int, Sequence[int]], sidecar: Sidecar, run: int, *, probe: bool) -> None:
+    def explain(self, survivors: Survivors, sidecar: Sidecar, run: int, *, probe: bool) -> None:
         """Store a cause for every survivor of which one can be told, given the tests that passed under each.
 
         Without ``probe`` nothing is run.
         """
-        self._place(survivors, probe)
+        for part in self._parts(survivors):
+            self._found, self._sites, self._swaps, self._seen = {}, [], [], {}
+            self._explain(part, survivors, sidecar, run, probe)
+            sidecar.flush()
+
+    def _parts(self, survivors: Survivors) -> Iterator[list[int]]:
+        """Survivors file by file, as many at a time as what is seen of them may be kept."""
+        by_path: dict[str, list[int]] = {}
+        for mutant in survivors:
+            by_path.setdefault(self.suspects.mutants[mutant].path, []).append(mutant)
+        part: list[int] = []
+        cells = 0
+        for members in by_path.values():
+            more = sum(survivors.sizes[mutant] for mutant in members)
+            if part and cells + more > _AT_ONCE:
+                yield part
+                part, cells = [], 0
+            part += members
+            cells += more
+        if part:
+            yield part
+
+    def _explain(self, part: Sequence[int], survivors: Survivors, sidecar: Sidecar, run: int, probe: bool) -> None:
+        self._place(part, probe)
         if self._sites:
             limits = self.pool.limits
             factor, least = _BUDGET
@@ -91,10 +116,10 @@ class Explainer:
             finally:
                 self.pool.limits = limits
         dropped = {mutant for site in self._sites if site.follows is not None for mutant, _ in site.variants}
-        for mutant, tests in survivors.items():
+        for mutant in part:
             found = self._found.get(mutant, Found())
             cause = cause_of(
-                tests,
+                survivors[mutant],
                 self._seen.get(mutant, {}),
                 in_message=found.in_message,
                 differs=found.differs,
@@ -102,9 +127,8 @@ class Explainer:
             )
             if cause is not None:
                 sidecar.set_cause(run, mutant, cause)
-        sidecar.flush()
 
-    def _place(self, survivors: Mapping[int, Sequence[int]], probe: bool) -> None:
+    def _place(self, survivors: Sequence[int], probe: bool) -> None:
         """Find where probes can stand, file by file."""
         suspects = self.suspects
         by_path: dict[str, list[int]] = {}
@@ -130,7 +154,7 @@ class Explainer:
         with contextlib.suppress(*_BEYOND_US):
             self._found[index] = prober.look_at(index, self.suspects.mutants[index], probed=probed)
 
-    def _watch(self, survivors: Mapping[int, Sequence[int]]) -> None:
+    def _watch(self, survivors: Survivors) -> None:
         """Run the tests together; then, each in a fork of its own, those in which something was not evaluated that they
         evaluate alone: a cache or a shared fixture kept what an earlier test had made.
         """

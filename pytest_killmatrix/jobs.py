@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pytest_killmatrix.executor.pool import Found
@@ -113,7 +113,7 @@ class Subjects:
     code_readers: frozenset[int] = (
         frozenset()
     )  # tests that look at code objects: what they say under a swap is not the truth
-    kept: Mapping[int, Kept] = field(default_factory=dict)  # by mutant, what earlier runs found out
+    kept: Callable[[int], Kept] = lambda mutant: Kept()  # what earlier runs found out about a mutant
 
     def splice(self, mutant: Mutant, *, marked: bool, whole: bool) -> Splice:
         """The mutant as a change to its file's bytes."""

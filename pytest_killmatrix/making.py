@@ -30,7 +30,7 @@ from pytest_killmatrix.model import Build, Excluded, Mutant, Route, RunInfo, Sta
 from pytest_killmatrix.options import SUBPROCESS
 from pytest_killmatrix.oracle.subjects import Placed, mutant_of, place
 from pytest_killmatrix.oracle.subjects import plan as plan_variant
-from pytest_killmatrix.plan import Planned, narrowed, plan_mutant, plan_static
+from pytest_killmatrix.plan import OtherWays, Planned, Planner, narrowed
 from pytest_killmatrix.prepared import Prepared, Stop, Written
 from pytest_killmatrix.projectfiles import ProjectFiles
 from pytest_killmatrix.projecting import projection
@@ -330,6 +330,7 @@ class Maker:
             name: self.static.way(path, self.tests, self.file_tests, self.reach, self.refusals)
             for name, path in paths.items()
         }
+        self.planner = Planner(self.tests, self.file_tests, prepared.followers, self.not_twice)
         self.plan = self._planned(self.mutants, self.builds, self.generated, self.variants, paths)
         sharded = self.settings.shard is not None
         self.whole_plan = self._planned(*self.population, paths) if sharded else self.plan
@@ -357,17 +358,13 @@ class Maker:
         """The plan of these; of the mutants the first ``generated`` ones are generated, the others the variants."""
         prepared = self.prepared
         plan = [
-            plan_mutant(
+            self.planner.plan(
                 index,
                 mutant,
                 build,
                 self.reach.contexts(paths[mutant.path], mutant),
-                self.tests,
-                self.file_tests,
-                prepared.followers,
                 paths[mutant.path] in prepared.loaded,
                 self.ways[mutant.path],
-                self.not_twice,
             )
             for index, (mutant, build) in enumerate(zip(mutants[:generated], builds[:generated], strict=True))
         ]
@@ -412,12 +409,17 @@ class Maker:
                 sidecar.add_reach(run, planned.mutant, planned.reached_by)
                 sidecar.set_status(run, planned.mutant, planned.status, planned.reason)
         sidecar.add_tests(run, self.tests)
-        if self.reuse is not None:
-            if not self.settings.fresh:
-                self.reuse.find(sidecar, run, self._left(), self.mutants, self.tests)
-            self.reuse.begin(sidecar, run)
+        if self.settings.max_minutes is not None:
+            self._find_kept(sidecar, run)
         self.prepared.written = Written(self.settings.sidecar, run)
         return run
+
+    def _find_kept(self, sidecar: Sidecar, run: int) -> None:
+        """Look for cells of earlier runs that still hold."""
+        if self.reuse is not None and not self.settings.fresh:
+            self.reuse.find(sidecar, run, self._left(), self.mutants, self.tests)
+        if self.reuse is not None:
+            self.reuse.begin(sidecar, run)
 
     def _left(self) -> list[Planned]:
         """The part of the plan that no interrupted run has done."""
@@ -501,23 +503,19 @@ class Maker:
     def _fill(self, sidecar: Sidecar, run: int) -> None:
         """Run every mutant that needs running, and store each as soon as it is judged."""
         sidecar.add_tests(run, self.tests)
+        self._find_kept(sidecar, run)
         if self.reuse is not None:
-            self.reuse.prune(self.plan)
             self.info.notes.extend(self.reuse.notes())
         todo = [self._without_kept(planned) for planned in self._left()]
         runnable = [planned for planned in todo if planned.status is None]
         self.narrator.cells(sum(len(planned.tests) for planned in runnable))
         everyone = self.population[0]
         controlled = {everyone[planned.mutant].path for planned in self.whole_plan if planned.reload is not None}
-        static = {
-            planned.mutant: plan_static(planned.mutant, planned.reached_by, self.tests, self.ways[path])
-            for planned in self.plan
-            if planned.status is None and planned.reload is None and not planned.whole
-            for path in [self.mutants[planned.mutant].path]
-            if path in controlled
-        }
-        kept = self.reuse.kept if self.reuse is not None else {}
-        subjects = replace(self.subjects, static=static, code_readers=self.code_readers, kept=kept)
+        ways = {path: way for path, way in self.ways.items() if path in controlled}
+        static = OtherWays(self.plan, self.planner, lambda planned: ways.get(self.mutants[planned.mutant].path))
+        subjects = replace(self.subjects, static=static, code_readers=self.code_readers)
+        if self.reuse is not None:
+            subjects = replace(subjects, kept=self.reuse.get)
         matrix = Matrix(
             self.pool,
             subjects,
@@ -583,7 +581,7 @@ class Maker:
         )
         explainer = Explainer(self.pool, suspects, self._ids, self.settings.workers, self.lean, self.narrator.tick)
         try:
-            survivors = {mutant: tests for mutant, tests in sidecar.survivors(run).items() if mutant < self.generated}
+            survivors = sidecar.survivors(run, self.generated)
             explainer.explain(survivors, sidecar, run, probe=not self.executor.collecting)
         except StoreError:
             raise
@@ -602,8 +600,4 @@ class Maker:
 
 
 def _write(sidecar: Sidecar, run: int, done: Done) -> None:
-    sidecar.drop_cells(run, done.mutant)  # those of an interrupted run's half-judged mutant
-    sidecar.add_reach(run, done.mutant, done.reached_by)
-    for cell in done.cells:
-        sidecar.add_cell(run, cell)
-    sidecar.set_status(run, done.mutant, done.status, done.reason)
+    sidecar.store(run, done.mutant, done.status, done.reason, done.cells, done.reached_by)

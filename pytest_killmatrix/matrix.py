@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -33,7 +33,7 @@ _ASK_AT_LEAST: Final = 20  # kills of a file that are run again before a sample 
 _MOST_ALONE: Final = 100  # tests of a survivor that run alone because its tests leave state behind
 _HOLD_AT_LEAST: Final = 8  # rows of a file whose children hold what they imported, whatever becomes of it
 _HOLD_ONE_IN: Final = 3  # rows of which one has to have something run again, for it to go on so
-_NOTHING: Final = Kept()
+_WAITING: Final = 50_000  # cells of mutants that wait for a stretch with one child at a time; then there is one
 
 
 class Matrix:
@@ -61,6 +61,7 @@ class Matrix:
         self._jobs: dict[int, tuple[Job, Kind]] = {}
         self._serial: list[Job] = []
         self._recheck: list[Job] = []
+        self._waiting = 0  # cells that these two hold
         self._fallen: list[Planned] = []
         self._trust: defaultdict[str, Trust] = defaultdict(Trust)
         self._went: dict[int, Planned] = {}  # how each mutant was judged in the end
@@ -75,9 +76,23 @@ class Matrix:
             if not planned.tests:  # all of it is kept
                 advance(planned)
                 yield self._done(Job(planned))
-        runnable = [planned for planned in runnable if planned.tests]
-        self._serial, self._recheck = [], []
-        for result in self._pool.run(self._rows(runnable), tick=tick):
+        left = deque(planned for planned in runnable if planned.tests)
+        while left:
+            self._waiting = 0
+            yield from self._stretch(left, tick, advance)
+            yield from self._recheck_timeouts(tick)
+        yield from self._doubt_again(tick)
+        yield from self._recheck_timeouts(tick)
+        if self._fallen:
+            fallen, self._fallen = self._fallen, []
+            yield from self.run(fallen, tick, lambda planned: None)
+
+    def _stretch(
+        self, left: deque[Planned], tick: Callable[[], None], advance: Callable[[Planned], None]
+    ) -> Iterator[Done]:
+        """Run what is left, or as much of it as may wait for its last word; then the tests that run by themselves."""
+        self._serial = []
+        for result in self._pool.run(self._rows(left), tick=tick):
             job = self._take(result)
             if not job.outstanding:
                 if not job.counted:
@@ -89,22 +104,19 @@ class Matrix:
             job = self._take(result)
             if not job.outstanding:
                 yield from self._settle(job)
-        yield from self._doubt_again(tick)
-        yield from self._recheck_timeouts(tick)
-        if self._fallen:
-            fallen, self._fallen = self._fallen, []
-            yield from self.run(fallen, tick, lambda planned: None)
 
     # -- tasks -----------------------------------------------------------------------------------------------------
 
-    def _rows(self, runnable: Sequence[Planned]) -> Iterator[Task]:
-        for planned in runnable:
+    def _rows(self, left: deque[Planned]) -> Iterator[Task]:
+        while left and self._waiting < _WAITING:
+            planned = left.popleft()
             together, apart = chunks(planned.tests, self._subjects.unsafe)
             job = Job(planned, apart)
             if planned.reload is not None:
                 self._trust_in(job).rows += 1
             if apart:
                 self._serial.append(job)
+                self._waiting += len(planned.tests)
             if not together:
                 continue
             yield from self._row_tasks(job, together, Kind.ROW, alone=self._isolate)
@@ -205,7 +217,7 @@ class Matrix:
             # what an import evaluates, every test of that process has met
             result.task.tests if job.planned.reload is not None else result.task.recollected,
             () if single else self._subjects.wide,
-            () if static else job.planned.alone,
+            () if static else frozenset(job.planned.alone),
             result.task.apart,
             job.planned.strangers,
         )
@@ -306,6 +318,7 @@ class Matrix:
             return
         if doubtful_timeouts(job.cells):
             self._recheck.append(job)
+            self._waiting += len(job.cells)
             return
         done = self._done(job)
         if done.status is Status.PENDING and job.planned.reload is None and (other := self._other_way(job)) is not None:
@@ -368,8 +381,9 @@ class Matrix:
 
     def _recheck_timeouts(self, tick: Callable[[], None]) -> Iterator[Done]:
         """A timeout that may not be the mutant's must happen again, alone, nothing beside it, on its full budget."""
-        self._recheck_decided(tick)
-        for job in self._recheck:
+        waiting, self._recheck = self._recheck, []
+        self._recheck_decided(waiting, tick)
+        for job in waiting:
             for test in doubtful_timeouts(job.cells):
                 if job.confirmed.get(test) and job.cells[test].outcome is Outcome.TIMEOUT:
                     break
@@ -381,11 +395,11 @@ class Matrix:
                     self._take(result)
             yield self._done(job)
 
-    def _recheck_decided(self, tick: Callable[[], None]) -> None:
+    def _recheck_decided(self, waiting: Sequence[Job], tick: Callable[[], None]) -> None:
         """Where something else decides the status, those that waited may wait again beside each other."""
         left = [
             (job, [test for test in doubtful_timeouts(job.cells) if test not in self._subjects.unsafe])
-            for job in self._recheck
+            for job in waiting
             if any(cell.outcome.kills and cell.outcome is not Outcome.TIMEOUT for cell in job.cells.values())
         ]
         while left := [(job, tests) for job, tests in left if tests]:
@@ -565,7 +579,7 @@ class Matrix:
         yield from (cell.outcome for cell in self._kept(job).cells.values())
 
     def _kept(self, job: Job) -> Kept:
-        return self._subjects.kept.get(job.planned.mutant, _NOTHING)
+        return self._subjects.kept(job.planned.mutant)
 
     def _cell(self, job: Job, found: Found) -> Cell:
         flags = found.flags

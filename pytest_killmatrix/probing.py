@@ -117,7 +117,7 @@ class Prober(Compiler):
             if probed is not None and fits:
                 data = marshal.dumps(probed)
                 line = pair.original.co_firstlineno
-                yield SwapCode(pair.qualname, line, unit.marshalled(pair.original), data, data)
+                yield SwapCode.of(pair.qualname, line, unit.marshalled(pair.original), data, data)
 
 
 def _add_places(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from pytest_killmatrix.executor.pool import Pool
 from pytest_killmatrix.jobs import Done
 from pytest_killmatrix.model import Mutant, Status, Test
-from pytest_killmatrix.plan import Planned, narrowed
+from pytest_killmatrix.plan import Planned
 from pytest_killmatrix.prepared import Prepared
 from pytest_killmatrix.reach import ReachMap
 from pytest_killmatrix.report.text import count
@@ -17,16 +19,25 @@ from pytest_killmatrix.reuse.now import Now, look
 from pytest_killmatrix.store import dependence as store
 from pytest_killmatrix.store.writer import Sidecar
 
-_NOTHING = Kept()
+_NOTHING: Final = Kept()
+_HELD: Final = 64  # mutants whose cells are held, as long as they are judged
 
 
 @dataclass(slots=True)
 class Reuse:
-    """What is kept of earlier runs in one run; ``kept`` is by mutant."""
+    """What is kept of earlier runs in one run.
+
+    Cells are read when they are wanted, and not held: there may be millions.
+    """
 
     now: Now
-    kept: dict[int, Kept] = field(default_factory=dict)
+    cells: int = 0
     runs: set[int] = field(default_factory=set)
+    _pasts: list[Changes] = field(default_factory=list)
+    _planned: dict[int, tuple[Planned, str]] = field(default_factory=dict)  # of those with something kept, and the key
+    _left: dict[int, tuple[int, ...]] = field(default_factory=dict)  # their tests that have to run
+    _recent: OrderedDict[int, Kept] = field(default_factory=OrderedDict)
+    _sidecar: Sidecar | None = None
 
     @classmethod
     def of(
@@ -52,61 +63,70 @@ class Reuse:
 
     def begin(self, sidecar: Sidecar, run: int) -> None:
         """Store what all cells of the run depend on."""
-        store.write(sidecar, run, self.now.dependence, self.cells())
+        store.write(sidecar, run, self.now.dependence, self.cells)
 
     def find(
         self, sidecar: Sidecar, run: int, plan: Sequence[Planned], mutants: Sequence[Mutant], tests: Sequence[Test]
     ) -> None:
-        """Look in the sidecar for what still holds of the plan's mutants."""
+        """Look in the sidecar for what still holds of the plan's mutants; what was found before is forgotten."""
         dependence, names = self.now.dependence, [test.nodeid for test in tests]
-        wanted = [planned for planned in plan if planned.status is None and not planned.whole]
-        for past in store.pasts(sidecar, run, dependence):
-            changes = Changes(past, dependence, names)
-            left = []
-            for planned in wanted:
-                mutant = mutants[planned.mutant]
-                kept = self.kept.get(planned.mutant, Kept())
-                row = None
-                if not changes.changed(dependence.holder(mutant)):
-                    row = store.row_of(sidecar, past, mutant.key)
-                if row is not None:
-                    before = len(kept.bonds)
-                    changes.keep(kept, planned, row)
-                    if kept.invalid is not None or len(kept.bonds) > before:
-                        self.kept[planned.mutant] = kept
-                        self.runs.add(past.run)
-                if not kept.covers(planned.tests):
-                    left.append(planned)
-            wanted = left
+        self._sidecar = sidecar
+        self._pasts = [Changes(past, dependence, names) for past in store.pasts(sidecar, run, dependence)]
+        self.cells = 0
+        for known in (self._planned, self._left, self._recent, self.runs):
+            known.clear()
+        for planned in plan if self._pasts else ():
+            if planned.status is not None or planned.whole:
+                continue
+            mutant = mutants[planned.mutant]
+            kept = self._load(planned, mutant.key, dependence.holder(mutant))
+            if kept.bonds or kept.invalid is not None:
+                self._planned[planned.mutant] = planned, mutant.key
+                self._left[planned.mutant] = kept.left(planned.tests)
+                self.cells += len(kept.cells)
+
+    def _load(self, planned: Planned, key: str, holder: str | None) -> Kept:
+        """What is kept of a mutant, newest runs first."""
+        kept = Kept()
+        for changes in self._pasts:
+            if changes.changed(holder) or kept.covers(planned.tests):
+                continue
+            row = store.row_of(self._sidecar, changes.past, key) if self._sidecar is not None else None
+            before = len(kept.bonds)
+            if row is not None:
+                changes.keep(kept, planned, row)
+            if kept.invalid is not None or len(kept.bonds) > before:
+                self.runs.add(changes.past.run)
+        return kept
+
+    def get(self, mutant: int) -> Kept:
+        """What is kept of a mutant."""
+        if mutant not in self._planned:
+            return _NOTHING
+        if mutant not in self._recent:
+            planned, key = self._planned[mutant]
+            # the definition that it is in did not change, or it would not be here
+            self._recent[mutant] = self._load(planned, key, None)
+            while len(self._recent) > _HELD:
+                self._recent.popitem(last=False)
+        return self._recent[mutant]
 
     def without(self, planned: Planned) -> Planned:
         """The same for those of its tests that have to run."""
-        kept = self.kept.get(planned.mutant)
-        if kept is None:
-            return planned
-        return narrowed(planned, lambda test: kept.invalid is None and test not in kept.bonds, reach=False)
-
-    def prune(self, plan: Sequence[Planned]) -> None:
-        """Keep nothing of tests that are no longer in the plan."""
-        for planned in plan:
-            if (kept := self.kept.get(planned.mutant)) is not None:
-                kept.prune(planned.tests)
-
-    def cells(self) -> int:
-        """How many cells are kept."""
-        return sum(len(kept.cells) for kept in self.kept.values())
+        left = self._left.get(planned.mutant)
+        return planned if left is None else replace(planned, tests=left)
 
     def notes(self) -> list[str]:
         """For the report."""
-        if not self.kept:
+        if not self._planned:
             return []
         runs = ", ".join(map(str, sorted(self.runs)))
         whole = f"run{'s' if len(self.runs) > 1 else ''} {runs}"
-        return [f"{count(self.cells(), 'cell')} kept of {whole}: nothing changed that they depend on"]
+        return [f"{count(self.cells, 'cell')} kept of {whole}: nothing changed that they depend on"]
 
     def bonds(self, done: Done) -> dict[int, Bond]:
         """By test of the mutant, what ran besides the clean runs."""
-        kept = self.kept.get(done.mutant, _NOTHING)
+        kept = self.get(done.mutant)
         return {**kept.bonds, **{test: self.named(ran) for test, ran in done.ran.items()}}
 
     def named(self, numbers: Sequence[int] | None) -> Bond:
@@ -115,7 +135,7 @@ class Reuse:
 
     def write(self, sidecar: Sidecar, run: int, done: Done) -> None:
         """Store beside a mutant's cells what they depend on."""
-        kept = self.kept.get(done.mutant, _NOTHING)
+        kept = self.get(done.mutant)
         if done.status is Status.INVALID:
             bond = self.named(done.loaded) if kept.invalid is None else kept.loaded
             store.write_invalid(sidecar, run, done.mutant, bond)

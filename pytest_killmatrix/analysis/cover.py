@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -123,15 +126,22 @@ def minimal(masks: Iterable[int]) -> list[int]:
 
 def members(mask: int) -> list[int]:
     """The numbers whose bits are set."""
-    found = []
-    base = 0
-    for byte in mask.to_bytes((mask.bit_length() + 7) // 8, "little"):
-        if byte:
-            found += [base + bit for bit in _BITS[byte]]
-        base += 8
+    found: list[int] = []
+    if mask.bit_count() <= _FEW:
+        while mask:
+            found.append(mask.bit_length() - 1)
+            mask ^= 1 << found[-1]
+        return found[::-1]
+    data = mask.to_bytes((mask.bit_length() + 7) // 8, "little")
+    for match in _ANY.finditer(data):  # most bytes of most sets are 0
+        at = match.start()
+        base = 8 * at
+        found += [base + bit for bit in _BITS[data[at]]]
     return found
 
 
+_FEW: Final = 12  # members that are quicker taken out one by one
+_ANY: Final = re.compile(rb"[^\0]")
 _BITS: Final = [tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256)]
 
 
@@ -192,20 +202,27 @@ class _Search:
         """Always the test that kills most for its price; then without those that the later ones made superfluous."""
         chosen: list[int] = []
         left = self.everything
+
+        def worth(test: int) -> tuple[float, int]:
+            return -(self._rows[test] & left).bit_count() / (self._prices[test] + _CLOSE), test
+
+        # what a test is worth never grows, so the first that is still worth what it was is the best
+        heap = [worth(test) for test in self._rows]
+        heapq.heapify(heap)
         while left:
-            test = max(
-                self._rows,
-                key=lambda test: ((self._rows[test] & left).bit_count() / (self._prices[test] + _CLOSE), -test),
-            )
+            now = worth(heap[0][1])
+            if now > heap[0]:
+                heapq.heapreplace(heap, now)
+                continue
+            _, test = heapq.heappop(heap)
             chosen.append(test)
             left &= ~self._rows[test]
+        times = Counter(mutant for test in chosen for mutant in members(self._rows[test]))
         for test in list(chosen):
-            rest = 0
-            for other in chosen:
-                if other != test:
-                    rest |= self._rows[other]
-            if rest == self.everything:
+            killed = members(self._rows[test])
+            if all(times[mutant] > 1 for mutant in killed):
                 chosen.remove(test)
+                times.subtract(killed)
         return chosen
 
     def _price(self, tests: Sequence[int]) -> float:

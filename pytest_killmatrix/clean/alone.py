@@ -37,11 +37,17 @@ def reach_of(files: Sequence[str], directory: Path, *, warm: bool = True) -> Rea
     return Reach(start, stop)
 
 
+Reached = Callable[[int, str, list[tuple[int, int]]], None]
+
+
 @dataclass(slots=True)
 class AloneResult:
-    """What the alone runs found; ``reach`` is (test, file, arcs), ``seconds`` with every fixture set up anew."""
+    """What the alone runs found; ``seconds`` with every fixture set up anew.
 
-    reach: list[tuple[int, str, list[tuple[int, int]]]] = field(default_factory=list)
+    What a test executed goes to ``reached`` as soon as that is known: (test, file, arcs), far too much to keep.
+    """
+
+    reached: Reached = lambda test, path, arcs: None
     excluded: dict[int, tuple[Excluded, str]] = field(default_factory=dict)
     needs: dict[int, tuple[int, ...]] = field(default_factory=dict)
     unsafe: set[int] = field(default_factory=set)
@@ -56,15 +62,16 @@ def run_alone(
     task_ids: Iterator[int],
     tick: Callable[[], None],
     advance: Callable[[], None],
+    reached: Reached,
     *,
     collecting: bool = False,
 ) -> AloneResult:
     """Run every usable test alone; where one differs, find out why (flaky, order-dependent, not parallel-safe).
 
-    ``collecting`` says that every child collects the session itself: then also how much of it they have to collect
-    (``pool.narrow``).
+    ``reached`` is told what each executes. ``collecting`` says that every child collects the session itself: then also
+    how much of it they have to collect (``pool.narrow``).
     """
-    result = AloneResult()
+    result = AloneResult(reached)
     usable = [index for index, test in enumerate(tests) if test.excluded is None]
     first = _together(pool, usable, task_ids, tick, advance, result)
     different = _different(usable, first)
@@ -101,7 +108,8 @@ def _together(
     for done in _each(pool, tests, task_ids, tick, needs={}, lean=True):
         advance()
         result.cpu += done.cpu
-        result.reach.extend(done.reach)
+        for one in done.reach:
+            result.reached(*one)
         for found in done.found:
             seen[found.test] = found
             result.seconds[found.test] = found.seconds
@@ -140,7 +148,8 @@ def _serially(
     seen: dict[int, Found] = {}
     for done in _each(pool, tests, task_ids, tick, needs, width=1):
         result.cpu += done.cpu
-        result.reach.extend(done.reach)
+        for one in done.reach:
+            result.reached(*one)
         seen.update((found.test, found) for found in done.found)
     return seen
 

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import sys
+from array import array
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,12 +40,26 @@ class FreshSpec:
 
 @dataclass(slots=True)
 class FreshResult:
-    """What was seen: by item index the outcome, by file and context the arcs, and pytest's exit status."""
+    """What was seen: by item index the outcome, by file and context the arcs, and pytest's exit status.
+
+    The arcs of a big suite are millions: ``reach`` has them as plain numbers, ``arcs()`` as pairs.
+    """
 
     exit_status: int
     outcomes: dict[int, Any]
-    reach: dict[str, dict[str, list[tuple[int, int]]]]
+    reach: dict[str, dict[str, array[int]]]
     error: str | None = None
+
+    def arcs(self) -> Iterator[tuple[str, str, Iterator[tuple[int, int]]]]:
+        """File, context, arcs."""
+        for path, contexts in self.reach.items():
+            for context, numbers in contexts.items():
+                yield path, context, zip(numbers[::2], numbers[1::2], strict=True)
+
+
+def flat(arcs: Iterable[tuple[int, int]]) -> array[int]:
+    """Both ends of each arc, one after the other."""
+    return array("i", itertools.chain.from_iterable(arcs))
 
 
 class _Private(Private):
@@ -99,7 +116,8 @@ def main() -> None:
         reach = recorder.stop()
     numbers = {item.nodeid: index for index, item in observer.items}
     outcomes = {numbers[name]: seen for name, seen in observer.outcomes.observed.items() if name in numbers}
-    result = FreshResult(status, outcomes, reach)
+    reached = {path: {name: flat(arcs) for name, arcs in contexts.items()} for path, contexts in reach.items()}
+    result = FreshResult(status, outcomes, reached)
     (directory / "fresh-result").write_bytes(pickle.dumps(result))
     sys.stdout.flush()
     os._exit(0)  # what tests left behind (threads, exit handlers) must not decide how this ends

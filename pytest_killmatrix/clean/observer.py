@@ -16,14 +16,14 @@ from pytest_killmatrix.child.recollect import Identity, pair
 from pytest_killmatrix.clean.outcomes import OutcomeLog
 
 IMPORT, SESSION, END = "import", "session", "end"
-ALONE = "a:"
+TEST, ALONE, FILE = "t:", "a:", "c:"  # what contexts begin with
 #: in the run's temporary directory: the list of measured files, and the context that child interpreters start in
 FILES, CONTEXT = "files", "context"
 
 
 def test_context(index: int) -> str:
     """The context of item ``index``."""
-    return f"t:{index}"
+    return f"{TEST}{index}"
 
 
 def alone_context(index: int) -> str:
@@ -33,7 +33,7 @@ def alone_context(index: int) -> str:
 
 def file_context(path: str) -> str:
     """The context of collecting the test file ``path`` (relative to rootdir)."""
-    return f"c:{path}"
+    return f"{FILE}{path}"
 
 
 class Observer:

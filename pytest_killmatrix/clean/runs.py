@@ -59,7 +59,8 @@ class CleanRuns:
             fresh = self._fresh(number, run_tests=self.settings.clean_runs > 1 or not self.settings.alone)
             if self.settings.clean_runs > 1:
                 exclude_differing(self.tests, fresh.outcomes)
-            self._add_reach(fresh.reach)
+            for path, context, arcs in fresh.arcs():
+                self.reach.add(path, context, arcs)
         alone_seconds: dict[int, float] = {}
 
         def clean_seconds(test: int) -> float:
@@ -147,6 +148,7 @@ class CleanRuns:
             self._ids,
             self.narrator.tick,
             self.narrator.advance,
+            self._reached_alone,
             collecting=self.executor.collecting,
         )
         self.pool.narrow = reach_pool.narrow
@@ -155,10 +157,11 @@ class CleanRuns:
         if result.seconds and not self.executor.collecting:
             empty = (result.cpu - sum(result.seconds.values())) / len(result.seconds)
             self.costs = replace(self.costs, child=min(max(empty, _CHILD / 2), 4 * _CHILD))
-        for test, path, arcs in result.reach:
-            self.reach.add(path, test_context(test), arcs)
-            self.reach.add(path, alone_context(test), arcs)
         return result
+
+    def _reached_alone(self, test: int, path: str, arcs: list[tuple[int, int]]) -> None:
+        self.reach.add(path, test_context(test), arcs)
+        self.reach.add(path, alone_context(test), arcs)
 
     def _predecessors(self, index: int) -> tuple[int, ...]:
         """The tests of the same file that run before this one."""

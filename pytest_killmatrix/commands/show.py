@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_killmatrix.commands.common import add_output, add_sidecar, output, print_json, reading
 from pytest_killmatrix.model import Cause, Cell, Status, Test
@@ -36,9 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     with reading(arguments) as reader:
         found = find_mutants(reader, arguments.mutant)
-        tests, causes = reader.tests(), reader.causes()
+        causes = reader.causes(found[0].number if len(found) == 1 else None)
         if arguments.json:
-            names = [test.nodeid for test in tests]
+            names = [test.nodeid for test in reader.tests()]
             objects = [mutant_object(reader.mutant(one.number), names, causes.get(one.number)) for one in found]
             print_json(objects[0] if len(objects) == 1 else objects)
             return 0
@@ -47,7 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
             screen.write(_choice(reader, arguments.mutant, found, screen))
         else:
             row = reader.mutant(found[0].number)
-            screen.write(_page(reader, row, tests, causes.get(row.index), screen, arguments.verbose))
+            screen.write(
+                _page(reader, row, reader.tests_of(row.index), causes.get(row.index), screen, arguments.verbose)
+            )
     return 0
 
 
@@ -67,7 +69,7 @@ def _choice(reader: Reader, word: str, found: Sequence[Named], screen: Output) -
 
 
 def _page(
-    reader: Reader, row: MutantRow, tests: Sequence[Test], cause: Cause | None, screen: Output, verbose: bool
+    reader: Reader, row: MutantRow, tests: Mapping[int, Test], cause: Cause | None, screen: Output, verbose: bool
 ) -> Iterator[Line]:
     mutant, dots = row.mutant, "..." if screen.ascii else "…"
     killers = {cell.test for cell in row.cells if cell.outcome.kills and cell.suite == "new"}
@@ -110,7 +112,7 @@ def _wrapped(first: str, text: str, width: int) -> Iterator[Line]:
         yield line, {"bold": True}
 
 
-def _cells(row: MutantRow, tests: Sequence[Test], screen: Output, verbose: bool, dots: str) -> Iterator[Line]:
+def _cells(row: MutantRow, tests: Mapping[int, Test], screen: Output, verbose: bool, dots: str) -> Iterator[Line]:
     killing = [cell for cell in row.cells if cell.outcome.kills]
     others = [cell for cell in row.cells if not cell.outcome.kills]
     for title, group, most in (("killed by", killing, _KILLERS), ("not noticed by", others, _OTHERS)):

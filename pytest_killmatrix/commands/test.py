@@ -72,14 +72,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read(reader: Reader, index: int, test: Test) -> Page:
+    # CROSS JOIN keeps the order: cells are found by mutant, and by test only by looking at all
     rows = reader.query(
         f"""
         SELECT m.key, m.path, m.line, m.operator, m.original, m.replacement, c.outcome,
                c.outcome IN ({_KILLING}) AND NOT EXISTS (
                    SELECT 1 FROM cells o WHERE o.run = c.run AND o.mutant = c.mutant AND o.suite = c.suite
                    AND o.test <> c.test AND o.outcome IN ({_KILLING}))
-        FROM cells c JOIN mutants m ON m.run = c.run AND m.mutant = c.mutant
-        WHERE c.run = ? AND c.test = ? AND c.suite = ? ORDER BY m.path, m.line, m.column
+        FROM mutants m CROSS JOIN cells c ON c.run = m.run AND c.mutant = m.mutant
+        WHERE m.run = ? AND c.test = ? AND c.suite = ? ORDER BY m.path, m.line, m.column
         """,
         reader.run,
         index,

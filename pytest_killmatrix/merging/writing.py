@@ -14,6 +14,7 @@ from typing import Any, Final
 from pytest_killmatrix.merging.checking import Joint, MergeError
 from pytest_killmatrix.sharding import index_of, index_of_case, listed
 from pytest_killmatrix.store import codec
+from pytest_killmatrix.store.counts import count_cells
 from pytest_killmatrix.store.dependence_tables import as_ranges, of_ranges
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.opening import open_for_writing, translate
@@ -155,6 +156,8 @@ class _Joiner:
                 self._texts(reader)
                 self._dependence(reader, mutants, tests_at)
                 self._variants(reader, mutants, tests_at, self._order.cases[number])
+        if self._joint.info.complete:
+            count_cells(self._connection, run)
         return run
 
     def _add(self, table: str, rows: Iterable[Row]) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from pytest_killmatrix.model import Build, Mutant, Route, Status, Test
 from pytest_killmatrix.oracle.model import Audit, Case, Variant
-from pytest_killmatrix.plan import Planned, StaticWay, plan_mutant
+from pytest_killmatrix.plan import Planned, Planner, StaticWay
 
 OPERATOR: Final = "variant"
 _MODULE: Final = "<module>"
@@ -90,7 +91,7 @@ def mutant_of(placed: Placed) -> Mutant:
 def plan(
     index: int,
     placed: Placed,
-    contexts: set[str],
+    contexts: AbstractSet[str],
     tests: Sequence[Test],
     followers: Mapping[str, frozenset[str]],
     way: StaticWay,
@@ -109,25 +110,16 @@ def plan(
     for test in placed.tests:
         by_file.setdefault(tests[test].nodeid.split("::", 1)[0], []).append(test)
     # what no module is loaded from gets the variant when a test loads it
-    planned = plan_mutant(
-        index,
-        mutant_of(placed),
-        Build(),
-        contexts,
-        tests,
-        by_file,
-        followers,
-        bool(way.reload.own),
-        replace(way, tests=placed.tests),
-        not_twice,
-    )
+    planner = Planner(tests, by_file, followers, not_twice)
+    loaded = bool(way.reload.own)
+    planned = planner.plan(index, mutant_of(placed), Build(), contexts, loaded, replace(way, tests=placed.tests))
     if planned.status is Status.NO_COVERAGE:
         return replace(planned, status=Status.PENDING, reason=_NEVER_LOADED)
     return replace(
         planned,
         reached_by=tuple(test for test in planned.reached_by if test in own),
         tests=tuple(test for test in planned.tests if test in own),
-        alone=frozenset(),
+        alone=(),
         strangers=planned.strangers & own,
         whole=True,
     )

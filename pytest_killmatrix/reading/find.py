@@ -50,9 +50,8 @@ def find_mutants(reader: Reader, word: str) -> list[Named]:
     That is a key, the end of one (its ten hexadecimal digits will do), ``path:line``, a glob on the key, or a part of
     it.
     """
-    rows = reader.query("SELECT mutant, key, path, line FROM mutants WHERE run = ? ORDER BY mutant", reader.run)
-    named = [Named(*row) for row in rows]
     place = _PLACE.fullmatch(word)
+    named = _exact(reader, word, place) or _all(reader)
     tests: tuple[Callable[[Named], bool], ...] = (
         lambda mutant: mutant.key == word,
         lambda mutant: mutant.key.rpartition("::")[2] == word,
@@ -68,6 +67,24 @@ def find_mutants(reader: Reader, word: str) -> list[Named]:
         if found := [mutant for mutant in named if matches(mutant)]:
             return found
     raise NotFoundError(_none("mutant", word, [mutant.key for mutant in named], lambda key: key.rpartition("::")[2]))
+
+
+def _all(reader: Reader) -> list[Named]:
+    rows = reader.query("SELECT mutant, key, path, line FROM mutants WHERE run = ? ORDER BY mutant", reader.run)
+    return [Named(*row) for row in rows]
+
+
+def _exact(reader: Reader, word: str, place: re.Match[str] | None) -> list[Named]:
+    """Those with this key, or end of one, or in this place, found without looking at all names here."""
+    path, line = (place["path"], int(place["line"])) if place is not None else (None, None)
+    end, below = f"::{word}" if "::" not in word else None, f"/{path}"
+    rows = reader.query(
+        "SELECT mutant, key, path, line FROM mutants WHERE run = ? AND (key = ? OR substr(key, ?) = ? "
+        "OR (line = ? AND (path = ? OR substr(path, ?) = ?))) ORDER BY mutant",
+        reader.run,
+        *(word, -len(end or ""), end, line, path, -len(below), below),
+    )
+    return [Named(*row) for row in rows]
 
 
 def find_test(reader: Reader, word: str) -> list[int]:

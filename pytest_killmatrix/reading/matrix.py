@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pytest_killmatrix.model import Outcome, Test
 from pytest_killmatrix.store.reader import Reader
 from pytest_killmatrix.store.schema import OUTCOMES, SUITES
+from pytest_killmatrix.store.variant_tables import NOT_AUTHORED
 
 _KILLING = tuple(code for code, outcome in enumerate(OUTCOMES) if outcome.kills)
 _ASSERTION = OUTCOMES.index(Outcome.ASSERTION)
@@ -33,8 +34,11 @@ def read_kills(reader: Reader) -> Kills:
     kills: list[list[int]] = [[] for _ in tests]
     asserted: list[list[int]] = [[] for _ in tests]
     marks = ", ".join("?" * len(_KILLING))
+    killing = f"outcome IN ({marks})"
+    if reader.has_variants():
+        killing += f" AND {NOT_AUTHORED.format('c')}"
     for mutant, test, outcome in reader.query(
-        f"SELECT mutant, test, outcome FROM cells WHERE run = ? AND suite = ? AND outcome IN ({marks})",
+        f"SELECT mutant, test, outcome FROM cells c WHERE run = ? AND suite = ? AND {killing}",
         reader.run,
         _NEW,
         *_KILLING,
@@ -42,11 +46,8 @@ def read_kills(reader: Reader) -> Kills:
         kills[test].append(mutant)
         if outcome == _ASSERTION:
             asserted[test].append(mutant)
-    cells = [0] * len(tests)
-    for test, number in reader.query(
-        "SELECT test, count(*) FROM cells WHERE run = ? AND suite = ? GROUP BY test", reader.run, _NEW
-    ):
-        cells[test] = number
+    counted = reader.cell_counts()
+    cells = [counted.get(test, 0) for test in range(len(tests))]
     return Kills(tests, [bits(one) for one in kills], [bits(one) for one in asserted], cells)
 
 

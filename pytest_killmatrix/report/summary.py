@@ -45,17 +45,18 @@ class Summary:
 
 def summarize(reader: Reader) -> Summary:
     """Read the run once and keep what the report shows."""
-    tests = reader.tests()
+    tests, counts = reader.tests(), reader.cell_counts()
     summary = Summary(
         info=reader.info,
         score=reader.score(),
-        cells=reader.cell_count(),
-        judges=reader.judges(),
+        cells=sum(counts.values()),
+        judges=len(counts),
         excluded=[test for test in tests if test.excluded is not None],
         causes=reader.causes(),
         serial=[test for test in tests if not test.parallel_safe],
     )
-    for row in reader.mutants(cells=False, reach=False):
+    reached = reader.reach_counts(LISTED)
+    for row in reader.mutants(cells=False, reach=False, plain_kills=False):
         mutant, status = row.mutant, row.status
         if row.reason:
             summary.reasons.setdefault(status, Counter())[row.reason] += 1
@@ -64,7 +65,7 @@ def summarize(reader: Reader) -> Summary:
         elif status is Status.CRASHED:
             summary.crashed[mutant.path] += 1
         elif status in LISTED:
-            entry = Listed(mutant, len(reader.reached_by(row.index)), row.reason, row.index)
+            entry = Listed(mutant, reached[row.index], row.reason, row.index)
             if status is Status.SURVIVED and mutant.string_only:
                 summary.string_only.append(entry)
             else:

@@ -81,12 +81,9 @@ class Kept:
     loaded: Bond = ()
     cause: Cause | None = None
 
-    def prune(self, tests: Collection[int]) -> None:
-        """Forget all but these tests."""
-        for test in self.bonds.keys() - set(tests):
-            del self.bonds[test]
-            self.cells.pop(test, None)
-            self.unreached.discard(test)
+    def left(self, tests: Iterable[int]) -> tuple[int, ...]:
+        """Those of the tests that have to run."""
+        return () if self.invalid is not None else tuple(test for test in tests if test not in self.bonds)
 
     def covers(self, tests: Iterable[int]) -> bool:
         """Whether none of these tests has to run."""

@@ -108,11 +108,9 @@ def _who_ran(
     """Bit masks of definitions: those that ran outside of tests, and by test those that ran in its clean runs."""
     always, clean = 0, [0] * tests
     for name, parts in taken.items():
-        entries = reach.entries(targets[name])
         for first, last, inner in parts.spans:
-            contexts: set[str] = set().union(*(entries[line] for line in entries if first <= line <= last))
             bit = 1 << numbers[f"{name}::{inner}"]
-            for context in contexts:
+            for context in reach.entered(targets[name], first, last):
                 if context.startswith(("t:", ALONE)):
                     clean[int(context[2:])] |= bit
                 elif context != END:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,9 +33,10 @@ LEFT JOIN strings r ON r.id = d.reason
 LEFT JOIN strings f ON f.id = c.flags
 """
 
-_OUTCOME_CODES = {outcome: code for code, outcome in enumerate(OUTCOMES)}
-_PHASE_CODES = {phase: code for code, phase in enumerate(PHASES)}
-_ISOLATION_CODES = {isolation: code for code, isolation in enumerate(ISOLATIONS)}
+# by value: an enum's own hash is a call of Python code, four times a cell
+_OUTCOME_CODES = {outcome.value: code for code, outcome in enumerate(OUTCOMES)}
+_PHASE_CODES = {phase.value: code for code, phase in enumerate(PHASES)}
+_ISOLATION_CODES = {isolation.value: code for code, isolation in enumerate(ISOLATIONS)}
 _SUITE_CODES = {suite: code for code, suite in enumerate(SUITES)}
 
 
@@ -100,6 +102,12 @@ def encode_test(test: Test) -> Row:
     )
 
 
+@functools.lru_cache(maxsize=16)
+def _suites(text: str) -> tuple[str, ...]:
+    """There are as many of these as tests, and two or three different ones."""
+    return tuple(json.loads(text))
+
+
 def decode_test(row: Sequence[Any]) -> Test:
     nodeid, path, clean, seconds, excluded, parallel_safe, needs_predecessors, message, suite, change = row
     return Test(
@@ -111,7 +119,7 @@ def decode_test(row: Sequence[Any]) -> Test:
         parallel_safe=bool(parallel_safe),
         needs_predecessors=bool(needs_predecessors),
         message=message,
-        suite=tuple(json.loads(suite)),
+        suite=_suites(suite),
         change=change,
     )
 
@@ -158,20 +166,20 @@ def encode_cell(run: int, cell: Cell, intern: Intern) -> tuple[Row, Row | None]:
             cell.mutant,
             cell.test,
             suite,
-            None if cell.exception is None else intern(storable(cell.exception)),
+            None if cell.exception is None else intern(cell.exception),
             _optional(cell.message),
-            None if cell.raised_at is None else intern(storable(cell.raised_at)),
-            None if cell.reason is None else intern(storable(cell.reason)),
+            None if cell.raised_at is None else intern(cell.raised_at),
+            None if cell.reason is None else intern(cell.reason),
         )
     row = (
         run,
         cell.mutant,
         cell.test,
         suite,
-        _OUTCOME_CODES[cell.outcome],
-        _PHASE_CODES[cell.phase],
+        _OUTCOME_CODES[cell.outcome._value_],
+        _PHASE_CODES[cell.phase._value_],
         round(cell.seconds * 1e6),
-        _ISOLATION_CODES[cell.isolation],
+        _ISOLATION_CODES[cell.isolation._value_],
         cell.confirmed,
         intern(_json(cell.flags)) if cell.flags else None,
         details is not None,

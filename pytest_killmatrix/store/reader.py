@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +16,7 @@ from pytest_killmatrix.analysis.score import Score, intervals_of, score_of
 from pytest_killmatrix.model import Cause, Cell, Mutant, RunInfo, Status, Test
 from pytest_killmatrix.sharding import missing
 from pytest_killmatrix.store import codec
+from pytest_killmatrix.store.counts import COUNTED
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.opening import check_version, translate
 from pytest_killmatrix.store.schema import VERSION
@@ -69,11 +71,28 @@ class Reader:
         rows = self._rows(f"SELECT {codec.TEST_COLUMNS} FROM tests WHERE run = ? ORDER BY test", self.run)
         return [codec.decode_test(row) for row in rows]
 
-    def mutants(self, *, cells: bool = True, reach: bool = True) -> Iterator[MutantRow]:
+    def tests_of(self, mutant: int) -> dict[int, Test]:
+        """The tests that have to do with one mutant, by number."""
+        rows = self._rows(
+            f"""
+            SELECT test, {codec.TEST_COLUMNS} FROM tests WHERE run = ?1 AND test IN (
+                SELECT test FROM cells WHERE run = ?1 AND mutant = ?2
+                UNION SELECT test FROM reach WHERE run = ?1 AND mutant = ?2)
+            """,
+            self.run,
+            mutant,
+        )
+        return {test: codec.decode_test(row) for test, *row in rows}
+
+    def mutants(self, *, cells: bool = True, reach: bool = True, plain_kills: bool = True) -> Iterator[MutantRow]:
         """The run's mutants in order, one at a time; without cells, or the tests that reach them, where those are not
-        needed.
+        needed; without those that were killed by an assertion, of which there is nothing to say, unless
+        ``plain_kills``.
         """
-        return self._mutants(NOT_AUTHORED.format("m"), cells, reach)
+        which = NOT_AUTHORED.format("m")
+        if not plain_kills:
+            which += f" AND NOT (status IS '{Status.KILLED.value}' AND reason IS NULL)"
+        return self._mutants(which, cells, reach)
 
     def variants(self) -> Iterator[MutantRow]:
         """The run's authored variants in order, which are in no other list and in no score."""
@@ -101,7 +120,7 @@ class Reader:
         return MutantRow(
             codec.decode_mutant(columns),
             index,
-            Status.PENDING if status is None else Status(status),
+            _status(status),
             NOT_JUDGED if status is None else reason,
             self.reached_by(index) if reach else [],
             self.cells(index) if cells else [],
@@ -114,30 +133,40 @@ class Reader:
         )
         return [codec.decode_cell(row) for row in rows]
 
+    def cell_counts(self) -> dict[int, int]:
+        """How many cells each test has that has any, of generated mutants and the new suite.
+
+        As counted when the run was complete; all are looked at where it is not, or where it is older than counting.
+        """
+        counted: dict[int, int | None] = dict(self._rows("SELECT test, cells FROM tests WHERE run = ?", self.run))
+        if not self.info.complete or None in counted.values():
+            counted = dict(self._rows(COUNTED, self.run))
+        return {test: number for test, number in counted.items() if number}
+
     def cell_count(self) -> int:
-        counted = f"SELECT count(*) FROM cells c WHERE run = ? AND suite = 0 AND {NOT_AUTHORED.format('c')}"
-        return int(next(self._rows(counted, self.run))[0])
+        return sum(self.cell_counts().values())
 
     def judges(self) -> int:
         """Tests that have at least one cell."""
-        of = f"cells c WHERE run = ? AND suite = 0 AND {NOT_AUTHORED.format('c')}"
-        return int(next(self._rows(f"SELECT count(DISTINCT test) FROM {of}", self.run))[0])
+        return len(self.cell_counts())
 
     def score(self) -> Score:
         """Both scores, their fractions and the counts of all statuses."""
         rows = self._rows(
             f"""
             SELECT m.status, m.string_only,
-                   EXISTS (SELECT 1 FROM reach r WHERE r.run = m.run AND r.mutant = m.mutant)
-                   OR EXISTS (SELECT 1 FROM cells c WHERE c.run = m.run AND c.mutant = m.mutant AND c.suite = 0)
-            FROM mutants m WHERE m.run = ? AND {NOT_AUTHORED.format("m")}
+                   EXISTS (SELECT 1 FROM cells c WHERE c.run = m.run AND c.mutant = m.mutant AND c.suite = 0)
+                   OR EXISTS (SELECT 1 FROM reach r WHERE r.run = m.run AND r.mutant = m.mutant) AS reached,
+                   count(*)
+            FROM mutants m WHERE m.run = ? AND {NOT_AUTHORED.format("m")} GROUP BY 1, 2, 3
             """,
             self.run,
         )
         score = score_of(
             (
-                (Status.PENDING if status is None else Status(status), bool(string_only), bool(reached))
-                for status, string_only, reached in rows
+                judged
+                for status, string_only, reached, number in rows
+                for judged in itertools.repeat((_status(status), bool(string_only), bool(reached)), number)
             ),
             self.info.scope,
         )
@@ -169,9 +198,14 @@ class Reader:
         )
         return next((row[0] for row in rows), None)
 
-    def causes(self) -> dict[int, Cause]:
-        """Why mutants survived, by index, for those of which it can be told."""
-        rows = self.query("SELECT mutant, kind, tests, infected, differs, samples FROM causes WHERE run = ?", self.run)
+    def causes(self, mutant: int | None = None) -> dict[int, Cause]:
+        """Why mutants survived, by index, for those of which it can be told: of all, or of this one."""
+        rows = self.query(
+            "SELECT mutant, kind, tests, infected, differs, samples FROM causes "
+            f"WHERE run = ?{'' if mutant is None else ' AND mutant = ?'}",
+            self.run,
+            *(() if mutant is None else (mutant,)),
+        )
         return {row[0]: codec.decode_cause(row[1:]) for row in rows}
 
     def reached_by(self, mutant: int) -> list[int]:
@@ -187,6 +221,20 @@ class Reader:
             mutant,
         )
         return [row[0] for row in rows]
+
+    def reach_counts(self, statuses: Collection[Status]) -> dict[int, int]:
+        """How many tests reach each mutant of these statuses."""
+        rows = self._rows(
+            f"""
+            SELECT mutant, (SELECT count(*) FROM (
+                SELECT test FROM cells c WHERE c.run = m.run AND c.mutant = m.mutant AND c.suite = 0
+                UNION SELECT test FROM reach r WHERE r.run = m.run AND r.mutant = m.mutant))
+            FROM mutants m WHERE run = ? AND status IN ({", ".join("?" * len(statuses))})
+            """,
+            self.run,
+            *(status.value for status in statuses),
+        )
+        return dict(rows)
 
     def _find(self, run: int | None) -> tuple[int, RunInfo]:
         where = "ORDER BY run DESC LIMIT 1" if run is None else "WHERE run = ?"
@@ -212,6 +260,10 @@ class Reader:
             yield from self._connection.execute(statement, values)
         except sqlite3.Error as error:
             raise translate(error, self.path) from error
+
+
+def _status(stored: str | None) -> Status:
+    return Status.PENDING if stored is None else Status(stored)
 
 
 def has_harness_runs_only(connection: sqlite3.Connection, path: Path) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 
 from pytest_killmatrix.model import Isolation, Outcome, Phase
+from pytest_killmatrix.store.counts import COUNTS
 from pytest_killmatrix.store.dependence_tables import ALTERED, DEPENDENCE
 from pytest_killmatrix.store.harness_schema import HARNESS
 from pytest_killmatrix.store.variant_tables import VARIANT_TABLES
@@ -15,7 +16,7 @@ from pytest_killmatrix.store.variant_tables import VARIANT_TABLES
 APPLICATION_ID = 0x4B4D5458
 """``PRAGMA application_id``: "KMTX" in ASCII, so that another program's database is never taken for ours."""
 
-VERSION = 7
+VERSION = 8
 """``PRAGMA user_version``. History:
 
 1. first version (0.1.0)
@@ -24,7 +25,8 @@ VERSION = 7
 4. the text of the mutated files, and why mutants survived
 5. authored variants, their cases and their history
 6. ``runs.shard``, ``runs.sample``
-7. what cells depend on
+7. ``tests.cells``; a test with a cell is no longer in ``reach`` too
+8. what cells depend on
 """
 
 # Cells store small integers: 0 and 1 cost SQLite no payload at all. Never renumber; append only, with a migration
@@ -112,7 +114,7 @@ CREATE TABLE mutants (
 ) WITHOUT ROWID"""
 
 REACH = """\
-CREATE TABLE reach (                -- which tests reach which mutant, excluded tests (which have no cells) included
+CREATE TABLE reach (                -- tests that reach a mutant; those with a cell reach it too, and need no row here
     run INTEGER NOT NULL,
     mutant INTEGER NOT NULL,
     test INTEGER NOT NULL,
@@ -245,6 +247,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     READING,
     VARIANT_TABLES,
     PARTS,
+    COUNTS,
     (*DEPENDENCE, *ALTERED),
 )
 """``MIGRATIONS[n]`` takes a file from version n to n + 1. Add to the end; never change one that was released."""
@@ -277,14 +280,15 @@ def markdown() -> str:
     for row in _code_rows():
         kind, code, name = row.partition("(")[2].rstrip(")").replace("'", "").split(", ")
         lines.append(f"| {kind} | {code} | {name} |")
-    added = (f"{ddl};" for ddl in (*BASELINE, *PARTS, *ALTERED))
+    added = (f"{ddl};" for ddl in (*BASELINE, *PARTS, *COUNTS, *ALTERED))
     lines += ["", "## Added to the tables of the first version", "", "```sql", *added, "```"]
     lines += ["", "## History", "", "1. first version (0.1.0)", "2. `runs.delta`"]
     lines += ["3. harness runs, in tables of their own"]
     lines += ["4. the text of the mutated files, and why mutants survived"]
     lines += ["5. authored variants, their cases and their history"]
     lines += ["6. `runs.shard`, `runs.sample`"]
-    lines += ["7. what cells depend on, so that later runs keep those that still hold"]
+    lines += ["7. `tests.cells`; a test with a cell is no longer in `reach` too"]
+    lines += ["8. what cells depend on, so that later runs keep those that still hold"]
     return "\n".join(lines)
 
 

@@ -10,17 +10,21 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
 from pytest_killmatrix.model import Cause, Cell, Mutant, RunInfo, Status, Test
 from pytest_killmatrix.store import codec
+from pytest_killmatrix.store.counts import count_cells
 from pytest_killmatrix.store.dependence_tables import OF_RUN as DEPENDENT
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.opening import open_for_writing, translate
+from pytest_killmatrix.store.schema import SUITES
+from pytest_killmatrix.store.survivors import Survivors
 from pytest_killmatrix.store.variant_tables import OF_RUN
 
-BUFFER = 2000
+BUFFER = 20_000
 """Buffered rows that make the writer flush by itself."""
 
 STRING_CACHE = 50_000
@@ -44,6 +48,18 @@ _SET_STATUS = "UPDATE mutants SET status = ?, reason = ? WHERE run = ? AND mutan
 _OF_RUN = ("runs", "tests", "mutants", "reach", "cells", "details", "files", "causes", *OF_RUN, *DEPENDENT)
 
 
+@dataclass(slots=True)
+class _Epoch:
+    """Rows that are buffered, grouped by statement: what is deleted goes before everything else.
+
+    ``met`` are the mutants (run, number) with cells or reach among them: what is deleted of these starts a new epoch.
+    """
+
+    deleted: dict[str, list[codec.Row]] = field(default_factory=dict)
+    added: dict[str, list[codec.Row]] = field(default_factory=dict)
+    met: set[tuple[int, int]] = field(default_factory=set)
+
+
 class Sidecar:
     """A sidecar that this process, and no other, writes; to be used by one thread.
 
@@ -55,8 +71,7 @@ class Sidecar:
         self.notice = notice
         self._connection = connection
         self._owner = os.getpid()
-        # Statements within an epoch may run in any order, so that they are grouped; a deletion starts a new one.
-        self._epochs: list[dict[str, list[codec.Row]]] = [{}]
+        self._epochs = [_Epoch()]
         self._buffered = 0
         self._strings: dict[str, int] = {}
         self._next_string: int = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM strings").fetchone()[0]
@@ -108,6 +123,8 @@ class Sidecar:
         """Mark the run complete: there is nothing left to resume."""
         info.complete = True
         self.update_run(run, info)
+        with self._transaction():
+            count_cells(self._connection, run)
 
     def add_tests(self, run: int, tests: Sequence[Test]) -> None:
         """Store the run's tests; the index of each is its position. Flushes."""
@@ -128,8 +145,8 @@ class Sidecar:
         self.flush()
 
     def ask(self, statement: str, row: codec.Row) -> sqlite3.Cursor:
-        """Rows of a table that another module of ``store`` knows; what was added before is there."""
-        return self._query(statement, row)
+        """Rows of earlier runs, for another module of ``store``; of this one what was flushed."""
+        return self._connection.execute(statement, row)
 
     def insert(self, statement: str, row: codec.Row) -> None:
         """Add a row to a table that another module of ``store`` knows."""
@@ -137,25 +154,46 @@ class Sidecar:
 
     def add_reach(self, run: int, mutant: int, tests: Iterable[int]) -> None:
         """These tests reach the mutant, excluded ones included; adds to what is known."""
-        for test in tests:
-            self._add(_INSERT_REACH, (run, mutant, test))
+        self._add_of(run, mutant, _INSERT_REACH, [(run, mutant, test) for test in tests])
+
+    def store(
+        self,
+        run: int,
+        mutant: int,
+        status: Status,
+        reason: str | None,
+        cells: Sequence[Cell],
+        reached_by: Iterable[int],
+    ) -> None:
+        """Store all that came of a mutant, in place of what an interrupted run, or an earlier verdict, left of it.
+
+        A test with a cell is known to reach it by that, and not stored a second time.
+        """
+        self.drop_cells(run, mutant)
+        judged = {cell.test for cell in cells if cell.suite == SUITES[0]}
+        self.add_reach(run, mutant, (test for test in reached_by if test not in judged))
+        self._add_cells(run, mutant, cells)
+        self.set_status(run, mutant, status, reason)
 
     def add_cell(self, run: int, cell: Cell) -> None:
         """Store a cell, in place of an earlier one of the same mutant, test and suite."""
-        row, details = codec.encode_cell(run, cell, self.intern)
-        if details is not None:
-            self._add(_INSERT_DETAILS, details)
-        self._add(_INSERT_CELL, row)
+        self._add_cells(run, cell.mutant, (cell,))
+
+    def _add_cells(self, run: int, mutant: int, cells: Iterable[Cell]) -> None:
+        rows = [codec.encode_cell(run, cell, self.intern) for cell in cells]
+        self._add_of(run, mutant, _INSERT_DETAILS, [details for _, details in rows if details is not None])
+        self._add_of(run, mutant, _INSERT_CELL, [row for row, _ in rows])
 
     def drop_cells(self, run: int, mutant: int) -> None:
         """Forget all outcomes of the mutant, because they are about to be produced again."""
         for table in ("cells", "details"):
-            self._delete(f"DELETE FROM {table} WHERE run = ? AND mutant = ?", (run, mutant))
+            self._delete(run, mutant, f"DELETE FROM {table} WHERE run = ? AND mutant = ?", (run, mutant))
 
     def drop_cell(self, run: int, mutant: int, test: int) -> None:
         """The test turned out not to reach the mutant: forget the outcome and the reach."""
         for table in ("cells", "details", "reach"):
-            self._delete(f"DELETE FROM {table} WHERE run = ? AND mutant = ? AND test = ?", (run, mutant, test))
+            which = f"DELETE FROM {table} WHERE run = ? AND mutant = ? AND test = ?"
+            self._delete(run, mutant, which, (run, mutant, test))
 
     def set_status(self, run: int, mutant: int, status: Status, reason: str | None = None) -> None:
         """Store the verdict on a mutant."""
@@ -171,17 +209,10 @@ class Sidecar:
         """Store why the mutant survived."""
         self._add(_INSERT_CAUSE, (run, mutant, *codec.encode_cause(cause)))
 
-    def survivors(self, run: int) -> dict[int, list[int]]:
-        """The mutants of the run that survived, and the tests that passed under each."""
-        found: dict[int, list[int]] = {}
-        rows = self._query(
-            "SELECT m.mutant, c.test FROM mutants m JOIN cells c ON c.run = m.run AND c.mutant = m.mutant "
-            "WHERE m.run = ? AND m.status = ? AND c.suite = 0 AND c.outcome = 0 ORDER BY 1, 2",
-            (run, Status.SURVIVED.value),
-        )
-        for mutant, test in rows:
-            found.setdefault(mutant, []).append(test)
-        return found
+    def survivors(self, run: int, below: int | None = None) -> Survivors:
+        """The mutants of the run that survived and the tests that passed under each; none from number ``below`` on."""
+        self.flush()
+        return Survivors(self._connection, run, below)
 
     def find_resumable(self, fingerprint: str) -> int | None:
         """The newest run with this fingerprint, if it was interrupted; none older than a complete one."""
@@ -234,9 +265,9 @@ class Sidecar:
             return
         with self._transaction():
             for epoch in self._epochs:
-                for statement, rows in epoch.items():
+                for statement, rows in (*epoch.deleted.items(), *epoch.added.items()):
                     self._connection.executemany(statement, rows)
-        self._epochs = [{}]
+        self._epochs = [_Epoch()]
         self._buffered = 0
         if len(self._strings) > STRING_CACHE:
             self._strings.clear()
@@ -262,14 +293,27 @@ class Sidecar:
             raise
 
     def _add(self, statement: str, row: codec.Row) -> None:
-        self._epochs[-1].setdefault(statement, []).append(row)
-        self._buffered += 1
+        self._epochs[-1].added.setdefault(statement, []).append(row)
+        self._count(1)
+
+    def _add_of(self, run: int, mutant: int, statement: str, rows: list[codec.Row]) -> None:
+        """Add rows of the tables that are deleted from."""
+        if rows:
+            epoch = self._epochs[-1]
+            epoch.met.add((run, mutant))
+            epoch.added.setdefault(statement, []).extend(rows)
+            self._count(len(rows))
+
+    def _delete(self, run: int, mutant: int, statement: str, row: codec.Row) -> None:
+        if (run, mutant) in self._epochs[-1].met:
+            self._epochs.append(_Epoch())
+        self._epochs[-1].deleted.setdefault(statement, []).append(row)
+        self._count(1)
+
+    def _count(self, rows: int) -> None:
+        self._buffered += rows
         if self._buffered >= BUFFER:
             self.flush()
-
-    def _delete(self, statement: str, row: codec.Row) -> None:
-        self._epochs += [{statement: [row]}, {}]
-        self._buffered += 1
 
     def _query(self, statement: str, row: codec.Row) -> sqlite3.Cursor:
         self.flush()
@@ -279,12 +323,13 @@ class Sidecar:
         """The number of a text that many rows share (table ``strings``)."""
         known = self._strings.get(text)
         if known is None:
-            row = self._connection.execute("SELECT id FROM strings WHERE text = ?", (text,)).fetchone()
+            stored = codec.storable(text)
+            row = self._connection.execute("SELECT id FROM strings WHERE text = ?", (stored,)).fetchone()
             if row is not None:
                 known = int(row[0])
-            else:
+            elif (known := self._strings.get(stored)) is None:
                 known = self._next_string
                 self._next_string += 1
-                self._add(_INSERT_STRING, (known, text))
-            self._strings[text] = known
+                self._add(_INSERT_STRING, (known, stored))
+            self._strings[text] = self._strings[stored] = known
         return known

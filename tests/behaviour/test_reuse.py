@@ -181,7 +181,7 @@ def _placeless(message: str | None) -> str:
 
 
 def again(project: Project, *arguments: str) -> tuple[set[tuple[str, str]], set[tuple[str, str]], Run]:
-    """Run once more: (cells that were kept, cells that ran, the run). Where only some were kept, run afresh beside it."""
+    """Run once more, and where only some cells were kept afresh beside it: (kept, ran, the run)."""
     old = times(project.sidecar)
     ran = project.run(*LIGHT, *arguments)
     ran = replace(ran, report=Path(shutil.copy(ran.report, project.outside / "kept.json")))

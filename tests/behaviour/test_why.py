@@ -340,12 +340,21 @@ def test_what_no_test_infects_no_test_kills(project: Project) -> None:
         "code_under_test.py": ARITHMETIC,
         "test_code.py": ITS_TESTS,
         "conftest.py": """\
+            from pytest_killmatrix.store.survivors import Survivors
             from pytest_killmatrix.store.writer import Sidecar
-            def every_mutant(self, run):
-                found = {}
-                for mutant, test in self._query("SELECT mutant, test FROM cells WHERE run = ? ORDER BY 1, 2", (run,)):
-                    found.setdefault(mutant, []).append(test)
-                return found
+            class EveryMutant(Survivors):
+                def __init__(self, connection, run):
+                    super().__init__(connection, run)
+                    self.tests = {}
+                    rows = connection.execute("SELECT mutant, test FROM cells WHERE run = ? ORDER BY 1, 2", (run,))
+                    for mutant, test in rows:
+                        self.tests.setdefault(mutant, []).append(test)
+                    self.sizes = {mutant: len(tests) for mutant, tests in self.tests.items()}
+                def __getitem__(self, mutant):
+                    return self.tests[mutant]
+            def every_mutant(self, run, below=None):
+                self.flush()
+                return EveryMutant(self._connection, run)
             Sidecar.survivors = every_mutant
             """,
     })  # fmt: skip

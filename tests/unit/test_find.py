@@ -36,6 +36,8 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
         ("*::g*", [4]),
         ("src/words.py::f::*", [0, 1, 2]),
         ("::g[1]::", [4]),
+        ("swap_op::0000000001", [1]),
+        ("swap_op::00000000", [0, 1, 2, 3, 4]),
         ("swap_op", [0, 1, 2, 3, 4]),
     ],
 )

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_killmatrix.analysis import cover
-from pytest_killmatrix.analysis.cover import members, minimal, smallest_cover
+from pytest_killmatrix.analysis.cover import _Search, members, minimal, smallest_cover
 from pytest_killmatrix.analysis.redundancy import Redundancy, killers_of, redundancy_of, subsumed_tests, unique_kills
 
 MATRICES = st.lists(st.integers(0, 2**9 - 1), max_size=8)
@@ -146,3 +146,35 @@ def test_the_search_does_not_outrun_the_stack(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(cover, "_DEEPEST", 2)
     kills = [union([1 << (test * step + step) % 31 for step in (1, 5, 11)]) for test in range(31)]
     assert not smallest_cover(kills).exact
+
+
+@given(st.sets(st.integers(0, 400)))
+def test_members_are_the_bits(numbers: set[int]) -> None:
+    assert members(sum(1 << number for number in numbers)) == sorted(numbers)
+
+
+@given(st.lists(st.integers(1, 2**10 - 1), min_size=1, max_size=12), st.data())
+def test_the_greedy_cover_takes_the_best_each_time(kills: list[int], data: st.DataObject) -> None:
+    prices = data.draw(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), min_size=len(kills), max_size=len(kills)))
+    everything = 0
+    for mask in kills:
+        everything |= mask
+    numbers = members(everything)
+    columns = [sum(1 << test for test, mask in enumerate(kills) if mask >> mutant & 1) for mutant in numbers]
+    rows = {
+        test: sum(1 << at for at, mutant in enumerate(numbers) if mask >> mutant & 1) for test, mask in enumerate(kills)
+    }
+    search = _Search(rows, columns, prices, 0)
+    chosen: list[int] = []
+    left = search.everything
+    while left:
+        best = max(rows, key=lambda test: ((rows[test] & left).bit_count() / (prices[test] + 1e-9), -test))
+        chosen.append(best)
+        left &= ~rows[best]
+    for test in list(chosen):
+        rest = 0
+        for other in chosen:
+            rest |= rows[other] if other != test else 0
+        if rest == search.everything:
+            chosen.remove(test)
+    assert search._greedy() == chosen

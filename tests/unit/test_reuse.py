@@ -219,7 +219,6 @@ def test_newer_runs_come_first_and_older_ones_fill_in() -> None:
     assert [found.cells[test].outcome for test in sorted(found.cells)] == [Outcome.PASSED, Outcome.EXCEPTION]
 
 
-def test_tests_that_left_the_plan_are_forgotten() -> None:
-    found = kept(row())
-    found.prune((1,))
-    assert (found.cells.keys(), found.unreached, found.bonds.keys()) == ({1}, set(), {1})
+def test_what_is_left_to_run() -> None:
+    assert kept(row(), replace(NOW, tests=["key", "other", None])).left(PLANNED.tests) == (1, 2)
+    assert kept(row()).left(PLANNED.tests) == ()

@@ -22,7 +22,7 @@ from pytest_killmatrix.model import Cell, Clean, Excluded, Isolation, Outcome, P
 from pytest_killmatrix.store import schema
 from pytest_killmatrix.store.errors import StoreError
 from pytest_killmatrix.store.reader import Reader
-from pytest_killmatrix.store.writer import Sidecar
+from pytest_killmatrix.store.writer import BUFFER, Sidecar
 
 ROOT = Path(__file__).parents[2]
 
@@ -110,6 +110,58 @@ def test_lone_surrogates_are_spelled_out(tmp_path: Path) -> None:
     assert (cell.message, cell.exception) == ("bad \\udcff", "E\\udcff")
 
 
+def test_a_mutant_is_stored_at_once_and_replaces_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with Sidecar.open(path) as sidecar:
+        run = sidecar.begin_run(make_info())
+        sidecar.add_tests(run, [Test(f"t::{index}") for index in range(6)])
+        sidecar.add_mutants(run, [make_mutant(0), make_mutant(1), make_mutant(2)])
+        kills, passes = assertion(0, 1), Cell(0, 2, Outcome.PASSED)
+        old = Cell(0, 5, Outcome.PASSED, suite="old")
+        sidecar.store(run, 0, Status.RUN_ERROR, "first", [kills, Cell(0, 4, Outcome.ERROR, message="gone")], [1, 4])
+        sidecar.store(run, 1, Status.SURVIVED, None, [Cell(1, 2, Outcome.PASSED)], [2])
+        sidecar.store(run, 0, Status.KILLED, None, [kills, passes, old], [1, 2, 3, 5])
+        sidecar.store(run, 2, Status.NO_COVERAGE, "line_reached", [], [])
+        assert list(sidecar.cells_of(run)) == [kills, passes, old, Cell(1, 2, Outcome.PASSED)]
+        sidecar.finish_run(run, make_info())
+    with Reader(path) as reader:
+        rows = list(reader.mutants())
+        assert [(row.status, row.reason, row.reached_by) for row in rows] == [
+            (Status.KILLED, None, [1, 2, 3, 5]),
+            (Status.SURVIVED, None, [2]),
+            (Status.NO_COVERAGE, "line_reached", []),
+        ]
+        # those with a cell of the judging suite are not said to reach it a second time
+        assert list(reader.query("SELECT mutant, test FROM reach")) == [(0, 3), (0, 5)]
+        assert list(reader.query("SELECT count(*) FROM details")) == [(1,)]
+        assert reader.reach_counts({Status.KILLED, Status.NO_COVERAGE}) == {0: 4, 2: 0}
+        assert sorted(reader.tests_of(0)) == [1, 2, 3, 5]
+        assert [row.index for row in reader.mutants(plain_kills=False)] == [1, 2]
+
+
+def test_counts_of_a_complete_run_are_kept_and_made_anew_where_they_are_not(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    tests = [Test(f"t::{index}") for index in range(4)]
+    with Sidecar.open(path) as sidecar:
+        run = sidecar.begin_run(make_info())
+        sidecar.add_tests(run, tests)
+        sidecar.add_mutants(run, [make_mutant(0), make_mutant(1)])
+        sidecar.store(run, 0, Status.KILLED, None, [assertion(0, 1), Cell(0, 3, Outcome.PASSED, suite="old")], [1])
+        sidecar.store(run, 1, Status.KILLED, None, [assertion(1, 1), Cell(1, 0, Outcome.PASSED)], [0, 1])
+        sidecar.flush()
+        with Reader(path) as reader:
+            assert (reader.cell_counts(), reader.cell_count(), reader.judges()) == ({0: 1, 1: 2}, 3, 2)
+        sidecar.finish_run(run, make_info())
+    with Reader(path) as reader:
+        assert list(reader.query("SELECT cells FROM tests ORDER BY test")) == [(1,), (2,), (0,), (0,)]
+        assert reader.cell_counts() == {0: 1, 1: 2}
+    with Sidecar.open(path) as sidecar:
+        sidecar.add_tests(run, tests)  # which forgets them
+    with Reader(path) as reader:
+        assert next(reader.query("SELECT count(cells) FROM tests"))[0] == 0
+        assert reader.cell_counts() == {0: 1, 1: 2}
+
+
 def test_dropping_and_replacing(tmp_path: Path) -> None:
     with Sidecar.open(tmp_path / "a.sqlite") as sidecar:
         run = sidecar.begin_run(make_info())
@@ -185,10 +237,10 @@ def running(code: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-HOLD = """
+HOLD = f"""
 sidecar = Sidecar.open(sys.argv[1])
 run = sidecar.begin_run(make_info())
-for number in range(5000):
+for number in range({BUFFER + 1000}):
     sidecar.add_cell(run, Cell(number, 0, Outcome.PASSED))
 print("ready", flush=True)
 sys.stdin.read()
@@ -203,12 +255,12 @@ def test_two_writers(tmp_path: Path) -> None:
         ):
             Sidecar.open(path)
         with Reader(path) as reader:  # reading is free
-            assert reader.cell_count() == 4000
+            assert reader.cell_count() == BUFFER
         other.send_signal(signal.SIGKILL)
         other.wait()
         with Sidecar.open(path) as sidecar:  # and so is writing, once it is dead, however it died
             assert sidecar.notice is None
-            assert len(list(sidecar.cells_of(1))) == 4000  # nothing lost but the buffer
+            assert len(list(sidecar.cells_of(1))) == BUFFER  # nothing lost but the buffer
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.sqlite"]
 
 
