@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import itertools
 import time
@@ -95,7 +96,7 @@ class Maker:
         try:
             if self.settings.plan:
                 self._prepare()
-                self._project(self.plan)
+                self._project_whole()
                 return 0
             with Sidecar.open(self.settings.sidecar) as sidecar:
                 return self._make(sidecar)
@@ -174,6 +175,16 @@ class Maker:
         found = projection(plan, self.mutants, self.tests, self.costs, self.settings.workers, self.settings.sidecar)
         self.prepared.projection = found
         return found
+
+    def _project_whole(self) -> None:
+        """The projection of all that would run, given what the sidecar has."""
+        self.finished: dict[int, Status] = {}
+        if self.reuse is not None and not self.settings.fresh:
+            with contextlib.suppress(StoreError), Reader(self.settings.sidecar) as reader:
+                self.reuse.find(reader, None, self.plan, self.mutants, self.tests)
+                self._project([self._without_kept(planned) for planned in self.plan])
+                return
+        self._project(self.plan)
 
     def _refuse_long(self) -> None:
         """Stop where what is left to run is projected to take longer than was allowed."""
@@ -387,7 +398,7 @@ class Maker:
             root,
         )
         found = None if self.settings.fresh else sidecar.find_resumable(self.info.fingerprint)
-        self.finished: dict[int, Status] = {}
+        self.finished = {}
         if found is None:
             run = sidecar.begin_run(self.info)
             sidecar.add_mutants(run, self.mutants)

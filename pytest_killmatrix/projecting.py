@@ -35,9 +35,12 @@ def projection(
 
 
 def earlier_run(sidecar: Path) -> Earlier | None:
-    """The newest complete run in the sidecar; None where there is none, or none that can be read."""
+    """The newest complete run in the sidecar that ran all of its cells; None where there is none, or none to read."""
     with contextlib.suppress(StoreError), Reader(sidecar) as newest:
+        kept = newest.with_kept_cells()
         for run, info in reversed(newest.runs()):
+            if run in kept:
+                continue  # it ran a part of its mutants only
             judged = sum(info.cpu.get(route.value, 0.0) for route in Route)
             if info.complete and judged > 0:
                 more = 1 + info.cpu.get("confirm", 0.0) / judged

@@ -17,6 +17,7 @@ from pytest_killmatrix.report.text import count
 from pytest_killmatrix.reuse.dependence import Bond, Changes, Kept
 from pytest_killmatrix.reuse.now import Now, look
 from pytest_killmatrix.store import dependence as store
+from pytest_killmatrix.store.dependence import Asked
 from pytest_killmatrix.store.writer import Sidecar
 
 _NOTHING: Final = Kept()
@@ -37,7 +38,7 @@ class Reuse:
     _planned: dict[int, tuple[Planned, str]] = field(default_factory=dict)  # of those with something kept, and the key
     _left: dict[int, tuple[int, ...]] = field(default_factory=dict)  # their tests that have to run
     _recent: OrderedDict[int, Kept] = field(default_factory=OrderedDict)
-    _sidecar: Sidecar | None = None
+    _sidecar: Asked | None = None
 
     @classmethod
     def of(
@@ -66,7 +67,7 @@ class Reuse:
         store.write(sidecar, run, self.now.dependence, self.cells)
 
     def find(
-        self, sidecar: Sidecar, run: int, plan: Sequence[Planned], mutants: Sequence[Mutant], tests: Sequence[Test]
+        self, sidecar: Asked, run: int | None, plan: Sequence[Planned], mutants: Sequence[Mutant], tests: Sequence[Test]
     ) -> None:
         """Look in the sidecar for what still holds of the plan's mutants; what was found before is forgotten."""
         dependence, names = self.now.dependence, [test.nodeid for test in tests]

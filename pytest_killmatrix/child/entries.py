@@ -14,7 +14,7 @@ import os
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -33,12 +33,14 @@ _PROCESSES: Final = frozenset(
 class Watch:
     """What to note: ``numbers`` of definitions by file (resolved) and name, and bit masks of those that need no word.
 
-    ``always`` are those that run whatever the test, ``clean`` by test those that its clean run ran.
+    ``always`` are those that run whatever the test, ``clean`` by test those that its clean run ran. ``wide`` tests may
+    share what they set up with others.
     """
 
     numbers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     always: int = 0
     clean: Sequence[int] = ()
+    wide: Collection[int] = ()
 
 
 class Entries:
@@ -52,8 +54,9 @@ class Entries:
         self._modules: dict[str, types.CodeType] = {}  # by file, of the whole module
         self._ours: dict[int, types.CodeType] = {}  # by identity: modules whose definitions note
         self._files: dict[str, str | None] = {}  # by file name as code has it: the file under mutation, if it is one
-        self._more: set[int] = set()
-        self._blind = False  # something ran that does not note
+        self._shared: frozenset[int] = frozenset()  # what ran for all tests of this process
+        self._blind_for_all = False
+        self._blind = False  # something runs that does not note
         self._opaque = False  # something never does
         self._load = importlib.machinery.SourceFileLoader.get_code
         pairs: list[tuple[str, types.CodeType, types.CodeType]] = []
@@ -93,27 +96,43 @@ class Entries:
 
     def begin(self) -> None:
         """The mutant is about to be made live: whatever was noted has nothing to do with it."""
-        self._take(0)
-        self._more.clear()
-        self._blind = False
+        self._forget()
+        self._shared, self._blind_for_all = frozenset(), False
 
     def loaded(self) -> tuple[int, ...] | None:
         """What ran while the mutant was imported, and before the first test; all tests depend on it."""
-        self._more.update(self._take(self._watch.always))
-        return self.so_far()
+        return self._share(self._watch.always)
 
     def ran(self, test: int) -> tuple[int, ...] | None:
-        """What ran so far in this process beyond the clean runs of its tests, this one's being the last.
+        """What ran beyond the test's clean run; None where it is not known.
 
-        An earlier test may have set up what this one uses. None where it is not known.
+        With what ran before in this process: while the mutant was imported, and in tests that share fixtures.
         """
-        clean = self._watch.clean[test] if test < len(self._watch.clean) else 0
-        self._more.update(self._take(self._watch.always | clean))
+        known = self._watch.always | (self._watch.clean[test] if test < len(self._watch.clean) else 0)
+        if test in self._watch.wide:
+            return self._share(known)
+        found = self._known(self._shared.union(self._take(known)), self._blind_for_all or self._blind)
+        self._forget()
+        return found
+
+    def _share(self, known: int) -> tuple[int, ...] | None:
+        """What ran is from now on what all tests depend on."""
+        self._shared = self._shared.union(self._take(known))
+        self._blind_for_all = self._blind_for_all or self._blind
+        self._forget()
         return self.so_far()
 
+    def _forget(self) -> None:
+        for _ in self._take(0):
+            pass
+        self._blind = False
+
     def so_far(self) -> tuple[int, ...] | None:
-        """The same without a look at what is new."""
-        return None if self._blind or self._opaque else tuple(sorted(self._more))
+        """What all tests of this process depend on."""
+        return self._known(self._shared, self._blind_for_all)
+
+    def _known(self, ran: frozenset[int], blind: bool) -> tuple[int, ...] | None:
+        return None if blind or self._opaque else tuple(sorted(ran))
 
     def fork(self, fork: Callable[[], int]) -> int:
         """A fork that no test asks for: both processes know what this one did."""

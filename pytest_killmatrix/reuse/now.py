@@ -98,6 +98,7 @@ def look(
         },
         always,
         clean,
+        _sharing(prepared),
     )
     return Now(Dependence(common, digest(*texts), keys, definitions), names, watch)
 
@@ -116,6 +117,12 @@ def _who_ran(
                 elif context != END:
                     always |= bit
     return always, clean
+
+
+def _sharing(prepared: Prepared) -> frozenset[int]:
+    """The tests that may share a fixture with others: that use such a one, or may ask for any while they run."""
+    asks = {index for index, item in enumerate(prepared.items) if "request" in getattr(item, "fixturenames", ())}
+    return prepared.wide | asks
 
 
 def _bits(mask: int) -> list[int]:

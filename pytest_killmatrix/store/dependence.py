@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from pytest_killmatrix.model import Cause, Status
 from pytest_killmatrix.reuse.dependence import Bond, Dependence, Past, Row
@@ -14,7 +14,18 @@ from pytest_killmatrix.store.dependence_tables import as_ranges, of_ranges
 from pytest_killmatrix.store.variant_tables import NOT_AUTHORED
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from pytest_killmatrix.store.writer import Sidecar
+
+
+class Asked(Protocol):
+    """A sidecar that is open, be it to write or only to read."""
+
+    def ask(self, statement: str, row: codec.Row) -> sqlite3.Cursor:
+        """Rows of it."""
+        ...
+
 
 _ALL: Final = -1
 _OLDER: Final = 5  # runs that are looked into
@@ -55,10 +66,11 @@ def write_row(sidecar: Sidecar, run: int, mutant: int, bonds: Mapping[int, Bond]
         sidecar.insert(_ADD_UNREACHED, (run, mutant, ranges))
 
 
-def pasts(sidecar: Sidecar, run: int, now: Dependence) -> Iterator[Past]:
-    """The newest runs before this one whose cells may still hold, newest first."""
+def pasts(sidecar: Asked, run: int | None, now: Dependence) -> Iterator[Past]:
+    """The newest runs before this one whose cells may still hold, newest first; without ``run`` of all."""
     found = 0
-    rows = sidecar.ask("SELECT run, dependence FROM runs WHERE run < ? ORDER BY run DESC", (run,)).fetchall()
+    which = "SELECT run, dependence FROM runs WHERE run < coalesce(?, run + 1) ORDER BY run DESC"
+    rows = sidecar.ask(which, (run,)).fetchall()
     for number, text in rows:
         facts = json.loads(text) if text else {}
         if facts.get("common") == now.common and found < _OLDER:
@@ -66,7 +78,7 @@ def pasts(sidecar: Sidecar, run: int, now: Dependence) -> Iterator[Past]:
             yield _past(sidecar, number, facts["targets"])
 
 
-def row_of(sidecar: Sidecar, past: Past, key: str) -> Row | None:
+def row_of(sidecar: Asked, past: Past, key: str) -> Row | None:
     """What an earlier run found out about a mutant; None where it has none of that key, or did not come to it."""
     at = past.mutants.get(key)
     if at is None:
@@ -93,7 +105,7 @@ def row_of(sidecar: Sidecar, past: Past, key: str) -> Row | None:
     )
 
 
-def _past(sidecar: Sidecar, run: int, targets: str) -> Past:
+def _past(sidecar: Asked, run: int, targets: str) -> Past:
     tests = sidecar.ask(
         "SELECT t.nodeid, t.test, d.sha256 FROM tests t JOIN dependents d ON d.run = t.run AND d.test = t.test "
         "WHERE t.run = ?",
@@ -110,7 +122,7 @@ def _past(sidecar: Sidecar, run: int, targets: str) -> Past:
     )
 
 
-def _cause(sidecar: Sidecar, place: tuple[int, int]) -> Cause | None:
+def _cause(sidecar: Asked, place: tuple[int, int]) -> Cause | None:
     row = sidecar.ask(
         "SELECT kind, tests, infected, differs, samples FROM causes WHERE run = ? AND mutant = ?", place
     ).fetchone()

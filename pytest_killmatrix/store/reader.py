@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import sqlite3
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
@@ -65,6 +66,15 @@ class Reader:
         """All runs in the file, oldest first."""
         rows = self._rows(f"SELECT run, {codec.RUN_COLUMNS} FROM runs ORDER BY run")
         return [(row[0], codec.decode_run(row[1:])) for row in rows]
+
+    def with_kept_cells(self) -> set[int]:
+        """The runs that took cells over from earlier ones."""
+        rows = self._rows("SELECT run, dependence FROM runs WHERE dependence IS NOT NULL")
+        return {run for run, text in rows if json.loads(text)["kept"]}
+
+    def ask(self, statement: str, row: codec.Row) -> sqlite3.Cursor:
+        """Rows of a table that another module of ``store`` knows."""
+        return self._connection.execute(statement, row)
 
     def tests(self) -> list[Test]:
         """The run's tests; cells and reach refer to positions in this list."""

@@ -226,7 +226,7 @@ def test_nothing_changed_nothing_runs(project: Project) -> None:
 def test_comments_and_writing_change_nothing(project: Project, edit: Edit) -> None:
     edit(project)
     _, ran, _ = again(project)
-    assert not ran
+    assert names(ran) <= {"test_child"}, "what another process does with a file is not known"
 
 
 def test_a_function_that_changed_runs_its_rows_and_the_tests_that_run_it(project: Project) -> None:
