@@ -75,6 +75,7 @@ class Cluster:
         ]  # fmt: skip
         process = self._start("worker", name, words, {"TMPDIR": str(temporary), **(env or {})})
         self.workers.append(Worker(process, name, temporary))
+        wait_until(lambda: "Registered to" in self.screen(name) or process.poll() is not None)
         return self.workers[-1]
 
     def close(self) -> None:
@@ -84,9 +85,9 @@ class Cluster:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
-    def screen(self) -> str:
-        """What all of them printed."""
-        return "\n".join(path.read_text(errors="replace") for path in sorted(self.base.glob("*.screen")))
+    def screen(self, name: str) -> str:
+        """What one of them printed."""
+        return (self.base / f"{name}.screen").read_text(errors="replace")
 
     def _start(self, program: str, name: str, words: list[str], env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "COV", "DASK"))}

@@ -41,7 +41,6 @@ class Cluster:
         cloudpickle, distributed = importlib.import_module("cloudpickle"), importlib.import_module("distributed")
         logging.disable(logging.CRITICAL)  # what there is to say is said by us
         cloudpickle.register_pickle_by_value(facts)
-        self._wait: Any = distributed.wait
         self.client: Any = distributed.Client(
             address, timeout=_CONNECTED_WITHIN, set_as_default=False, name="killmatrix"
         )
@@ -69,7 +68,10 @@ class Cluster:
 
     def wait(self, futures: Iterable[Any]) -> None:
         """Until they are done, or for as long as anybody waits for that."""
-        self._wait(list(futures), timeout=_CLOSING)
+        until = time.monotonic() + _CLOSING
+        for future in list(futures):
+            with contextlib.suppress(Exception):
+                future.result(timeout=max(until - time.monotonic(), 0.1))
 
     def submit(self, worker: str, function: Any, *words: Any) -> Any:
         """Have this worker, and no other, call a function."""

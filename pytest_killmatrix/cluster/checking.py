@@ -23,7 +23,11 @@ def check(address: str, environ: Mapping[str, str]) -> int:
 
     Another process asks, since this one is to run tests, and forks.
     """
-    if importlib.util.find_spec("distributed") is None:
+    try:
+        found = importlib.util.find_spec("distributed")
+    except (ImportError, ValueError):
+        found = None
+    if found is None:
         raise ClusterProblem("Dask is not installed: pip install 'pytest-killmatrix[dask]'")
     wanted = sorted(matter.ALWAYS | matter.plugins())
     words = [sys.executable, "-c", broker.CODE, PACKAGE, address, broker.CHECK, *wanted]
