@@ -71,7 +71,7 @@ def told(run: Run) -> dict[tuple[str, str], tuple[object, ...]]:
 # -- the same cells ----------------------------------------------------------------------------------------------------
 
 #: functions whose mutants take some time, and say on which worker they are
-SLOW: Final = 18
+SLOW: Final = 12
 PROJECT: Final = {
     "shop/__init__.py": "",
     "shop/code.py": """\
@@ -297,21 +297,16 @@ def test_a_worker_where_the_controls_say_otherwise_is_left_out(small: Project, o
         def test_home():
             assert shop.one() and not os.path.exists(os.path.expanduser("~/strange"))
         """})  # fmt: skip
+    small.cases([Case("slow", "return 2", "return time.sleep(4) or 5", "shop.py")])  # until all workers were heard
     (tmp_path / "strange").touch()
     strange, plain = other.worker({"HOME": str(tmp_path)}), other.worker()
-    ran = small.run(*QUICK, DASK, scheduler(other), "--kill-matrix-sandbox=copy")
+    ran = small.run(*QUICK, DASK, scheduler(other), "--kill-matrix-sandbox=copy", "--kill-matrix-timeout=10:30")
     ran.lines.fnmatch_lines([
         "*the matrix ran on 1 worker of the Dask cluster*",
         "*the worker at tcp://*was left out: test_home.py::test_home says otherwise where nothing is*",
     ])  # fmt: skip
-    assert ran.statuses() == {"one": "killed", "two": "killed"}
+    assert ran.statuses() == {"one": "killed", "two": "killed", "slow": "killed"}
     assert (nothing_left(strange), nothing_left(plain)) == ([], [])
-    plain.kill()
-    ran = small.run(*QUICK, DASK, scheduler(other), "--kill-matrix-fresh")
-    ran.lines.fnmatch_lines(
-        ["killmatrix: no mutant was run: the worker at * cannot be used: test_home.py::test_home *"]
-    )
-    assert ran.status == 4
 
 
 @pytest.fixture
