@@ -29,7 +29,7 @@ def check(address: str, environ: Mapping[str, str]) -> int:
         found = None
     if found is None:
         raise ClusterProblem("Dask is not installed: pip install 'pytest-killmatrix[dask]'")
-    wanted = sorted(matter.ALWAYS | matter.plugins())
+    wanted = matter.listed(matter.plugins())
     words = [sys.executable, "-c", broker.CODE, PACKAGE, address, broker.CHECK, *wanted]
     try:
         done = subprocess.run(

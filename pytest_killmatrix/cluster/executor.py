@@ -162,7 +162,7 @@ def snapshot(prepared: Prepared, files: Sequence[str], *, forks: bool) -> Snapsh
         names=[item.nodeid for item in prepared.items],
         files=list(files),
         random=hygiene.save_random(),
-        matter=matter.ALWAYS | matter.plugins() | matter.loaded(prepared.modules, root),
+        matter=matter.listed(matter.plugins(), matter.loaded(prepared.modules, root)),
         forks=forks,
         unpack=settings.sandbox == "copy",
         seconds=low + times * prepared.collected_in,

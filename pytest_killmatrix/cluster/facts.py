@@ -29,9 +29,9 @@ def gather() -> dict[str, Any]:
 
 
 def differences(ours: Mapping[str, Any], theirs: Mapping[str, Any], matter: Iterable[str]) -> list[str]:
-    """In words how a worker's interpreter differs from this one; distributions that ``matter`` have to agree."""
+    """In words how a worker's interpreter differs from this one; what has to agree is in ``matter``."""
     found = [f"{theirs[what]} instead of {ours[what]}" for what in ("python", "platform") if theirs[what] != ours[what]]
-    for name in sorted(matter):
+    for name in matter:
         here, there = ours["installed"].get(name), theirs["installed"].get(name)
         if here != there:
             found.append(f"{name} {there} instead of {here}" if here and there else _only(name, here, there))

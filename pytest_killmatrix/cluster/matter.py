@@ -14,6 +14,11 @@ from typing import Any, Final
 ALWAYS: Final = frozenset({"pytest", "pluggy", "pytest-killmatrix"})
 
 
+def listed(*more: frozenset[str]) -> tuple[str, ...]:
+    """All that matter, in the order in which they are looked at."""
+    return (*sorted(ALWAYS), *sorted(frozenset[str]().union(*more) - ALWAYS))
+
+
 def plugins() -> frozenset[str]:
     """The distributions with plugins of pytest's, which it loads by itself."""
     return frozenset(

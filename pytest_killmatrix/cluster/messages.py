@@ -33,7 +33,7 @@ class Snapshot:
     names: list[str]
     files: list[str]
     random: bytes
-    matter: frozenset[str]
+    matter: tuple[str, ...]
     forks: bool
     unpack: bool
     seconds: float  # in which it must have been collected
@@ -76,7 +76,7 @@ class Brought:
 class Begin:
     """Watch the workers; these distributions have to be the same there."""
 
-    matter: frozenset[str]
+    matter: tuple[str, ...]
     root: str
 
 

@@ -136,7 +136,7 @@ HERE = {"python": "CPython 3.11.7", "platform": "linux-x86_64", "installed": {"p
     ],
 )
 def test_differences(there: dict[str, object], said: list[str]) -> None:
-    assert facts.differences(HERE, {**HERE, **there}, {"pytest", "a", "b"}) == said
+    assert facts.differences(HERE, {**HERE, **there}, ("pytest", "a", "b")) == said
 
 
 def test_this_interpreter_is_like_itself() -> None:
@@ -144,6 +144,12 @@ def test_this_interpreter_is_like_itself() -> None:
     assert facts.differences(ours, facts.gather(), ours["installed"]) == []
     assert {"pytest", "pytest-killmatrix"} <= set(ours["installed"])
     assert "pytest-killmatrix" in matter.plugins()
+
+
+def test_what_holds_the_session_is_looked_at_first() -> None:
+    assert matter.listed(frozenset({"a", "pytest"}), frozenset({"b"})) == (
+        "pluggy", "pytest", "pytest-killmatrix", "a", "b",
+    )  # fmt: skip
 
 
 def test_the_project_itself_need_not_be_installed_on_a_worker() -> None:

@@ -33,7 +33,7 @@ from pytest_killmatrix.model import Outcome, Phase
 from pytest_killmatrix.prepared import Stop
 
 SNAPSHOT = Snapshot(
-    "key", "/shop", "/shop", (), (), {}, (), {}, {}, [], ["t0"], [], b"", frozenset(), True, False, 1.0
+    "key", "/shop", "/shop", (), (), {}, (), {}, {}, [], ["t0"], [], b"", (), True, False, 1.0
 )  # fmt: skip
 TERMS = Terms([1.0], [0.1], 5.0, 0, True, [])
 NOOP = Task(1000, Purpose.NOOP, (0,))
