@@ -42,13 +42,14 @@ class Batches:
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self._again: deque[_Waiting] = deque()
+        self._ahead: deque[Task] = deque()  # taken from the source, to see whether it comes to its end
         self._out: dict[int, Batch] = {}
         self._pace: dict[str, float] = {}  # seconds a task
         self._free: dict[str, float] = {}  # since when a worker is at the oldest batch that it has
 
     def __bool__(self) -> bool:
         """Whether anything waits or is out."""
-        return bool(self._again or self._out)
+        return bool(self._again or self._ahead or self._out)
 
     def number(self) -> int:
         """A number that no batch has."""
@@ -72,16 +73,21 @@ class Batches:
         self._again.append(_Waiting((task,)))
 
     def give(
-        self, worker: str, slots: int, source: Iterator[Task], now: float, *, single: bool, only: bool
+        self, worker: str, slots: int, source: Iterator[Task], now: float, *, single: bool, only: bool, workers: int = 1
     ) -> Batch | None:
         """The next batch for a worker that runs so many tasks at once; None where there is nothing for it to do.
 
         ``single`` asks for one task; what failed on a worker goes to another, unless it is the ``only`` one.
+        Towards the end what is left is divided among so many ``workers``.
         """
         size = 1 if single else self.size(worker, slots)
+        divided = 2 * max(workers, 1)
+        self._ahead.extend(itertools.islice(source, max(size * divided - len(self._ahead), 0)))
+        size = min(size, max(slots, -(-len(self._ahead) // divided)))
         tasks, failures = self._waiting(worker, size, only=only)
         if not failures:
-            tasks.extend(itertools.islice(source, size - len(tasks)))
+            while self._ahead and len(tasks) < size:
+                tasks.append(self._ahead.popleft())
         if not tasks:
             return None
         batch = Batch(self.number(), worker, tuple(tasks), failures, now)

@@ -118,6 +118,7 @@ class ClusterPool:
     def _give(self, source: Iterator[Task], *, single: bool) -> None:
         """Keep every worker busy; a task that may have nothing beside it has nothing beside it anywhere."""
         ready = [(name, worker) for name, worker in self._workers.items() if worker.state is _State.READY]
+        workers = sum(worker.state is not _State.REFUSED for worker in self._workers.values())
         for turn in range(_AHEAD):
             for name, worker in ready:
                 if self._batches.of(name) > turn:
@@ -125,7 +126,7 @@ class ClusterPool:
                 if single and self._batches.out():
                     return
                 only, now = len(ready) == 1, time.monotonic()
-                batch = self._batches.give(name, worker.slots, source, now, single=single, only=only)
+                batch = self._batches.give(name, worker.slots, source, now, single=single, only=only, workers=workers)
                 if batch is None:
                     continue
                 self._say(Run(batch.number, name, self._snapshot.key, pickle.dumps(batch.tasks)))

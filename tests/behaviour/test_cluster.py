@@ -71,7 +71,7 @@ def told(run: Run) -> dict[tuple[str, str], tuple[object, ...]]:
 # -- the same cells ----------------------------------------------------------------------------------------------------
 
 #: functions whose mutants take some time, and say on which worker they are
-SLOW: Final = 12
+SLOW: Final = 18
 PROJECT: Final = {
     "shop/__init__.py": "",
     "shop/code.py": """\
@@ -83,7 +83,9 @@ PROJECT: Final = {
         def note(value):
             with open(os.environ["SEEN"], "a") as file:
                 file.write(tempfile.gettempdir() + "\\n")
-            time.sleep(0.3)
+            until = time.monotonic() + 4.5
+            while not os.path.exists(os.environ["GO"]) and time.monotonic() < until:
+                time.sleep(0.05)
             return value
 
         def cases():
@@ -167,13 +169,13 @@ CASES: Final = [
     Case("silent", "return 'late'", "return 'late'.lower()", "shop/late.py"),
     *(Case(f"slow{n}", f"return {1000 + n}", f"return note({2000 + n})", "shop/slow.py") for n in range(SLOW)),
 ]
-WORDS: Final = [*BARE, "--kill-matrix-timeout=5:1.5"]
+WORDS: Final = [*BARE, "--kill-matrix-timeout=5:6"]
 
 
 def written(project: Project) -> dict[str, str]:
     """The project, and the environment of its runs."""
     project.write(PROJECT).cases(CASES)
-    return {"SEEN": str(project.outside / "seen"), "LOCK": str(project.outside / "lock")}
+    return {"SEEN": str(project.outside / "seen"), "LOCK": str(project.outside / "lock"), "GO": os.devnull}
 
 
 @pytest.fixture(scope="module")
@@ -191,6 +193,7 @@ def killed(new_project: Callable[[], Project], cluster: Cluster) -> tuple[Run, W
     unpacking = cluster.worker({"KILLMATRIX_UNPACK": "1"})
     victim = cluster.worker()
     before = project.snapshot()
+    env["GO"] = str(project.outside / "go")  # until then no slow mutant comes to its end
     process = project.start(project.command(*WORDS, DASK, scheduler(cluster)), env)
     seen = project.outside / "seen"
 
@@ -199,6 +202,7 @@ def killed(new_project: Callable[[], Project], cluster: Cluster) -> tuple[Run, W
 
     wait_until(lambda: process.poll() is not None or (has_run(unpacking) and has_run(victim)))
     victim.kill()
+    Path(env["GO"]).touch()
     ran = project.finish(process)
     assert project.changes(before) == []
     return ran, victim, unpacking
@@ -285,7 +289,7 @@ def test_a_mutant_that_ends_every_session_is_a_run_error_and_costs_no_other_cell
 ) -> None:
     worker = other.worker()
     small.cases([Case("poison", "return 1", "os.kill(os.getppid(), signal.SIGKILL)", "shop.py")])
-    ran = small.run(*QUICK, DASK, scheduler(other))
+    ran = small.execute(small.command(*QUICK, DASK, scheduler(other)))
     assert ran.statuses() == {"one": "killed", "two": "killed", "poison": "run_error"}
     assert "sessions on the cluster ended with it" in ran.mutant("poison")["reason"]
     assert nothing_left(worker) == []

@@ -77,8 +77,21 @@ def failing(batches: Batches, source: Iterable[Task], only: bool = True) -> list
 
 def test_what_fails_is_tried_by_itself_and_given_up_in_the_end() -> None:
     batches = Batches()
-    assert failing(batches, tasks(4)) == [(0, 1, 2, 3), (0, 1, 2, 3), (0,), (1,), (2,), (3,)]
+    seen = failing(batches, tasks(4))
+    assert Counter(task for batch in seen for task in batch) == dict.fromkeys(range(4), 3)
+    assert {next(batch for batch in reversed(seen) if task in batch) for task in range(4)} == {(0,), (1,), (2,), (3,)}
     assert not batches
+
+
+def test_what_is_left_is_divided_among_the_workers() -> None:
+    batches, source = Batches(), iter(tasks(24))
+    given = [batches.give(name, 4, source, 0.0, single=False, only=False, workers=3) for name in "abcabc"]
+    assert [len(batch.tasks) for batch in given if batch is not None] == [4] * 6
+    batches, source = Batches(), iter(tasks(24))
+    batches._pace["a"] = 0.05
+    first = batches.give("a", 1, source, 0.0, single=False, only=False, workers=3)
+    assert first is not None
+    assert len(first.tasks) == 4  # and not 20
 
 
 def test_what_failed_on_a_worker_goes_to_another() -> None:
@@ -91,7 +104,7 @@ def test_what_failed_on_a_worker_goes_to_another() -> None:
 
 
 def test_a_batch_that_had_not_begun_has_not_failed() -> None:
-    batches, source = Batches(), iter(tasks(8))
+    batches, source = Batches(), iter(tasks(32))
     for _ in range(2):
         batches.give("a", 2, source, 0.0, single=False, only=True)
     batches.lost("a")
