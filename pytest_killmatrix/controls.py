@@ -21,7 +21,10 @@ NOT_EXERCISED: Final = "not exercised"
 
 @dataclass(slots=True)
 class ControlResult:
-    """``noop_kills`` are faults of ours; ``unsafe`` tests fail beside themselves, ``excluded`` only in rows."""
+    """``noop_kills`` are faults of ours; ``unsafe`` tests fail beside themselves, ``excluded`` only in rows.
+
+    ``said`` is what came of every task.
+    """
 
     noop_kills: dict[int, str] = field(default_factory=dict)
     unsafe: set[int] = field(default_factory=set)
@@ -31,6 +34,7 @@ class ControlResult:
     not_twice: frozenset[str] = frozenset()
     not_reloadable: frozenset[str] = frozenset()
     code_readers: frozenset[int] = frozenset()
+    said: list[TaskResult] = field(default_factory=list)
     cpu: float = 0.0
 
 
@@ -190,7 +194,7 @@ class Controls:
             if not way.reload.own:
                 continue  # nothing loads it before a test does
             for result in self._pool.run([self._again(way, wanted[:1], loud)], tick=self._tick):
-                self.result.cpu += result.cpu
+                self._note(result)
                 if result.invalid is None or "killmatrix: life control" not in result.invalid:
                     verdict = f"failed: {name} was imported again without the mutant"
         self.result.not_reloadable = frozenset(refused)
@@ -218,7 +222,7 @@ class Controls:
     def _differing(self, tasks: Sequence[Task], width: int) -> dict[int, str]:
         different: dict[int, str] = {}
         for result in self._pool.run(tasks, width=width, tick=self._tick):
-            self.result.cpu += result.cpu
+            self._note(result)
             broken = result.fault or result.obstacle
             found = {cell.test: cell for cell in result.found}
             for test in result.task.tests:
@@ -226,6 +230,10 @@ class Controls:
                 if cell is None or cell.outcome is not Outcome.PASSED:
                     different[test] = _say(cell, broken)
         return different
+
+    def _note(self, result: TaskResult) -> None:
+        self.result.cpu += result.cpu
+        self.result.said.append(result)
 
     def _life(self, swapped: Sequence[Planned]) -> None:
         """A function that raises must be noticed by at least one of the tests that reach it."""
@@ -243,7 +251,7 @@ class Controls:
                 next(self._ids), Purpose.LIFE, planned.tests, self._needs, swaps, splice, anew=planned.anew
             )  # fmt: skip
             for result in self._pool.run([task], tick=self._tick):
-                self.result.cpu += result.cpu
+                self._note(result)
                 if _noticed(result):
                     return
             if len(tried) == _LIFE_ATTEMPTS:

@@ -28,7 +28,6 @@ from pytest_killmatrix.gathering import gather
 from pytest_killmatrix.jobs import Done, Subjects
 from pytest_killmatrix.matrix import Matrix
 from pytest_killmatrix.model import Build, Excluded, Mutant, Route, RunInfo, Status
-from pytest_killmatrix.options import SUBPROCESS
 from pytest_killmatrix.oracle.subjects import Placed, mutant_of, place
 from pytest_killmatrix.oracle.subjects import plan as plan_variant
 from pytest_killmatrix.plan import OtherWays, Planned, Planner, narrowed
@@ -172,7 +171,8 @@ class Maker:
         return files
 
     def _project(self, plan: Sequence[Planned]) -> Projection:
-        found = projection(plan, self.mutants, self.tests, self.costs, self.settings.workers, self.settings.sidecar)
+        at_once = self.executor.at_once or self.settings.workers
+        found = projection(plan, self.mutants, self.tests, self.costs, at_once, self.settings.sidecar)
         self.prepared.projection = found
         return found
 
@@ -477,6 +477,7 @@ class Maker:
                 if planned.status is not None:
                     sidecar.set_status(run, planned.mutant, planned.status, planned.reason)
         self.lean = result.lean
+        self.said = result.said
         if not result.lean:
             self.info.notes.append("some tests differ without pytest's full protocol: every cell took the full one")
         self.info.routes = {**result.routes, "subprocess": self._executor_state(result.routes)}
@@ -504,7 +505,7 @@ class Maker:
 
     def _executor_state(self, routes: dict[str, str]) -> str:
         """What the controls said of children that are fresh interpreters."""
-        if self.settings.executor != SUBPROCESS:
+        if not self.executor.collecting:
             return NOT_EXERCISED
         failed = next((state for state in routes.values() if state.startswith("failed")), None)
         return failed or (OK if OK in routes.values() else NOT_EXERCISED)
@@ -527,8 +528,12 @@ class Maker:
         subjects = replace(self.subjects, static=static, code_readers=self.code_readers)
         if self.reuse is not None:
             subjects = replace(subjects, kept=self.reuse.get)
+        usable = {index for index, test in enumerate(self.tests) if test.excluded is None} - self.unsafe
+        self.runs = self.executor.matrix_pool(
+            self.pool, self.said, usable - self.code_readers, len(self.prepared.items)
+        )
         matrix = Matrix(
-            self.pool,
+            self.runs,
             subjects,
             self.settings.isolation == "test",
             not self.settings.alone,
@@ -571,11 +576,14 @@ class Maker:
         if matrix is None:
             return
         controller = environment.own_cpu() - self._filling_since
+        self.info.notes.extend(self.executor.notes)
         self.executor.close()
         for phase, seconds in matrix.cpu.items():
             self.cpu[phase] += seconds
         self.cpu["static"] += self.pool.held_cpu
         self.cpu["swap"] += controller + self.pool.zygote_cpu
+        if self.runs is not self.pool:
+            self.cpu["confirm"] += self.runs.zygote_cpu
 
     def _explain(self, sidecar: Sidecar, run: int) -> None:
         """Ask the survivors why; whatever comes of that, the matrix is done."""

@@ -10,7 +10,8 @@ from typing import Final
 
 from pytest_killmatrix.analysis.status import status_of
 from pytest_killmatrix.child.records import READ, UNOBSERVED
-from pytest_killmatrix.executor.pool import Found, Pool, TaskResult
+from pytest_killmatrix.executor.base import Runs
+from pytest_killmatrix.executor.pool import Found, TaskResult
 from pytest_killmatrix.executor.protocol import Purpose, Splice, Swap, Task
 from pytest_killmatrix.jobs import Done, Job, Kind, Subjects, Trust
 from pytest_killmatrix.model import Cell, Isolation, Outcome, Phase, Status
@@ -41,7 +42,7 @@ class Matrix:
 
     def __init__(
         self,
-        pool: Pool,
+        pool: Runs,
         subjects: Subjects,
         isolate: bool,
         provisional: bool,

@@ -15,8 +15,10 @@ DEFAULT_SIDECAR: Final = SIDECAR_NAME
 AUTO: Final = "auto"  # values of --kill-matrix-executor
 FORK: Final = "fork"
 SUBPROCESS: Final = "subprocess"
+DASK: Final = "dask"
 SANDBOX: Final = "KILLMATRIX_SANDBOX"  # the variable by which a process in a sandbox knows that it is in one
 OLD_SUITE: Final = "killmatrix-old-suite"  # the plugin that marks the process of an old suite
+NUMBERS: Final = "KILLMATRIX_NUMBERS"  # the variable that says which of a cluster's children are this session's
 OBSERVED: Final = "killmatrix-observer"  # the plugin that marks the fresh interpreter of a clean run
 
 
@@ -129,11 +131,19 @@ OPTIONS: Final = (
     Option(
         "--kill-matrix-executor",
         "how children are made: forked from the collected session (fork), or a fresh interpreter each (subprocess); "
-        "auto forks unless a thread runs or a connection is open when the tests are about to start",
+        "auto forks unless a thread runs or a connection is open when the tests are about to start; dask does the same "
+        "on the workers of a Dask cluster",
         None,
         AUTO,
         "kill_matrix_executor",
-        choices=(AUTO, FORK, SUBPROCESS),
+        choices=(AUTO, FORK, SUBPROCESS, DASK),
+    ),
+    Option(
+        "--kill-matrix-scheduler",
+        "with --kill-matrix-executor=dask: the address of the Dask scheduler, such as tcp://10.0.0.1:8786",
+        "ADDRESS",
+        None,
+        "kill_matrix_scheduler",
     ),
     Option(
         "--kill-matrix-static",

@@ -52,6 +52,7 @@ class KillMatrix:
         self._message: str | None = None
         self._asked_not_to = False  # by an option of pytest's: then its exit status is the answer
         self._cpu_before_loop = 0.0
+        self._at_once = 0  # children on the cluster, where there is one
         self._lead: Lead | None = config.pluginmanager.get_plugin(options.OLD_SUITE)
         if self._lead is not None:
             self.settings = self._lead.adapt(self.settings)
@@ -77,6 +78,13 @@ class KillMatrix:
                 read(settings.equivalents)
             except EquivalentsError as error:
                 problem = f"--mutation-equivalents: {error}"
+        if problem is None and settings.scheduler is not None:
+            from pytest_killmatrix.cluster.checking import ClusterProblem, check
+
+            try:
+                self._at_once = check(settings.scheduler, Surroundings.of(self.config).environ)
+            except ClusterProblem as error:
+                problem = f"--kill-matrix-executor=dask: {error}"
         if problem is None and settings.operators:
             from pytest_killmatrix.generate import GenerationError, check_operators
 
@@ -169,6 +177,16 @@ class KillMatrix:
             raise pytest.UsageError(f"killmatrix: {error}") from None
 
     def _make_executor(self, session: pytest.Session, choice: Choice, files: list[str]) -> Executor:
+        local = self._make_local(session, choice, files)
+        if self.settings.scheduler is None:
+            return local
+        from pytest_killmatrix.cluster.executor import Clustered, snapshot
+
+        assert self._prepared is not None
+        held = snapshot(self._prepared, files, forks=not local.collecting)
+        return Clustered(local, self.settings.scheduler, self._at_once, held)
+
+    def _make_local(self, session: pytest.Session, choice: Choice, files: list[str]) -> Executor:
         # not before it is known which: one imports what platforms without fork lack
         if choice.executor == options.FORK:
             from pytest_killmatrix.executor.launch import launch

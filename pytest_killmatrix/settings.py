@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_killmatrix.options import OPTIONS, Option, place_of
+from pytest_killmatrix.options import AUTO, DASK, OPTIONS, Option, place_of
 
 MOST_SHARDS: Final = 10_000
 MOST_WORKERS: Final = 256  # each has a file, a few descriptors and 4 MiB of address space
@@ -55,6 +55,7 @@ class Settings:
     seed: int = 0
     plan: bool = False
     max_minutes: float | None = None
+    scheduler: str | None = None  # of the Dask cluster on which the matrix is made
 
     def reports(self) -> list[tuple[str, str, Path]]:
         """The report files that were asked for: the format's name, the option, the place."""
@@ -75,7 +76,7 @@ class Settings:
             "operators": self.operators,
             "mutants": list(self.mutants),
             "isolation": self.isolation,
-            "executor": self.executor,
+            "executor": self.executor if self.scheduler is None else DASK,
             "static": self.static,
             "timeout": f"{self.factor:g}:{self.floor:g}",
             "memory": self.memory,
@@ -94,6 +95,7 @@ def read(config: pytest.Config) -> Settings:
     factor, floor = _timeout(values["--kill-matrix-timeout"])
     baseline = values["--mutation-baseline"] or None
     _refuse_without_baseline(values, baseline)
+    scheduler = _scheduler(config, values)
     variants = values["--mutation-variants"]
     if variants and values["--kill-matrix-static"] == "skip":
         raise pytest.UsageError(
@@ -117,7 +119,7 @@ def read(config: pytest.Config) -> Settings:
         sidecar=_path(config, "--kill-matrix-db", values["--kill-matrix-db"]),
         workers=_workers(config, values["--kill-matrix-workers"]),
         isolation=values["--kill-matrix-isolation"],
-        executor=values["--kill-matrix-executor"],
+        executor=AUTO if scheduler is not None else values["--kill-matrix-executor"],
         static=values["--kill-matrix-static"],
         factor=factor,
         floor=floor,
@@ -139,6 +141,7 @@ def read(config: pytest.Config) -> Settings:
         sample=sample(values["--mutation-sample"]),
         seed=_whole("--mutation-seed", values["--mutation-seed"], 0),
         shard=shard(config.getoption("killmatrix_kill_matrix_shard"), baseline),
+        scheduler=scheduler,
     )
 
 
@@ -206,6 +209,23 @@ def _refuse_without_baseline(values: Mapping[str, Any], baseline: str | None) ->
         raise pytest.UsageError(
             f"--mutation-scope={scope}: what changed is known with --mutation-baseline=REF only; add it, or choose all"
         )
+
+
+def _scheduler(config: pytest.Config, values: Mapping[str, Any]) -> str | None:
+    """The scheduler of the cluster to use; in a configuration file it may stand without being used."""
+    address: str | None = values["--kill-matrix-scheduler"] or None
+    if values["--kill-matrix-executor"] == DASK:
+        if address is None:
+            raise pytest.UsageError(
+                "--kill-matrix-executor=dask: name the cluster with --kill-matrix-scheduler=ADDRESS, such as "
+                "tcp://10.0.0.1:8786"
+            )
+        return address
+    if config.getoption("killmatrix_kill_matrix_scheduler") is not None:
+        raise pytest.UsageError(
+            f"--kill-matrix-scheduler={address} does nothing without --kill-matrix-executor=dask: add that"
+        )
+    return None
 
 
 def gain(text: str | None, scope: str) -> tuple[float, bool] | None:

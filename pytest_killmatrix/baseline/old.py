@@ -26,7 +26,7 @@ from pytest_killmatrix.baseline.places import place_of
 from pytest_killmatrix.baseline.scope import RunAgain
 from pytest_killmatrix.child.private import Private
 from pytest_killmatrix.model import Mutant, Outcome, Test
-from pytest_killmatrix.options import OLD_SUITE
+from pytest_killmatrix.options import AUTO, OLD_SUITE
 from pytest_killmatrix.settings import Settings
 
 SPEC: Final = "old-spec"
@@ -148,7 +148,7 @@ class Lead:
             settings, baseline=None, scope="all", score_ref=False, equivalents=None, min_gain=None, fail_on_lost=False,
             mutants=(), variants=None, generate=True, fail_under=(), fresh=True, sandbox="off", json=None, html=None,
             markdown=None, stryker=None, github=False, shard=None, sample=None, plan=False,
-            max_minutes=None,
+            max_minutes=None, executor=AUTO if settings.scheduler is not None else settings.executor, scheduler=None,
         )  # fmt: skip
 
     def meets(self, key: str) -> bool:

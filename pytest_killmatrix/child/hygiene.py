@@ -21,6 +21,8 @@ from typing import Any
 
 import pytest
 
+from pytest_killmatrix.options import NUMBERS
+
 #: plugins that write to the user's screen or files, or that decide by the outcomes of earlier tests
 _REPORTERS = (
     "junitxml",
@@ -167,9 +169,10 @@ def enter(config: pytest.Config, slot: int, slots: int, private: Path) -> None:
         factory._given_basetemp = private
         factory._basetemp = None
     config.option.basetemp = str(private)
-    if slots > 1:
-        os.environ["PYTEST_XDIST_WORKER"] = f"gw{slot}"
-        os.environ["PYTEST_XDIST_WORKER_COUNT"] = str(slots)
+    first, _, total = os.environ.pop(NUMBERS, f"0:{slots}").partition(":")
+    if int(total) > 1:
+        os.environ["PYTEST_XDIST_WORKER"] = f"gw{int(first) + slot}"
+        os.environ["PYTEST_XDIST_WORKER_COUNT"] = total
 
 
 def _to_devnull(fd: int, flags: int) -> None:

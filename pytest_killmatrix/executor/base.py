@@ -6,23 +6,48 @@ import abc
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Protocol
 
 from pytest_killmatrix.clean.observer import FILES
-from pytest_killmatrix.executor.pool import Limits, Pool
+from pytest_killmatrix.executor.pool import Limits, Pool, TaskResult
+from pytest_killmatrix.executor.protocol import Task
 from pytest_killmatrix.executor.server import LAST_WORDS
 from pytest_killmatrix.executor.slots import Slot
+
+
+class Runs(Protocol):
+    """What the matrix is made by: a ``Pool``, or what stands for one elsewhere."""
+
+    held_cpu: float
+    zygote_cpu: float
+
+    def run(
+        self, tasks: Iterable[Task], width: int | None = None, tick: Callable[[], None] = lambda: None
+    ) -> Iterator[TaskResult]:
+        """Each task's result as soon as it is complete."""
+        ...
+
+    def add(self, task: Task) -> None:
+        """Run one more task."""
+        ...
+
+    def follow(self, task: Task) -> None:
+        """Run one more task of the mutant whose result was given last."""
+        ...
 
 
 class Executor(abc.ABC):
     """Makes children; ``temporary`` is the run's directory, there from ``begin`` on.
 
-    ``collecting`` says whether every child collects the session itself.
+    ``collecting`` says whether every child collects the session itself; ``at_once`` how many children run mutants at
+    once, where that is not the setting; ``notes`` are for the report.
     """
 
-    collecting: ClassVar[bool] = False
+    collecting: bool = False
+    at_once: int | None = None
+    notes: Sequence[str] = ()
     temporary: Path
     slots: Sequence[Slot] = ()
 
@@ -40,6 +65,13 @@ class Executor(abc.ABC):
     @abc.abstractmethod
     def reach_pool(self, limits: Limits) -> Pool:
         """The pool whose children run tests alone and measure reach."""
+
+    def matrix_pool(self, pool: Pool, proofs: Sequence[TaskResult], usable: Collection[int], tests: int) -> Runs:
+        """What makes the matrix once the controls have run on ``pool``.
+
+        ``proofs`` is what they said, ``usable`` the tests that judge and may run beside others, of so many ``tests``.
+        """
+        return pool
 
     def last_words(self) -> str | None:
         """Why the process that makes children could not go on, if it left word."""

@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import ClassVar
 
 from pytest_killmatrix.child.anew import Anew, leave_word
 from pytest_killmatrix.executor.base import Executor
@@ -20,7 +19,7 @@ from pytest_killmatrix.executor.spawner import CODE, START
 class Spawned(Executor):
     """Children are fresh interpreters; nothing of this begins before the suite has run."""
 
-    collecting: ClassVar[bool] = True
+    collecting = True
 
     def __init__(self, anew: Anew, workers: int, cwd: Path) -> None:
         """``anew`` is the session as it was collected, ``cwd`` the directory that it was started in."""

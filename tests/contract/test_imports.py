@@ -65,6 +65,16 @@ def test_statistics_are_pure(name: str) -> None:
     assert {module for module in ours if not module.startswith(("analysis", "sharding"))} <= {"model"}
 
 
+def test_dask_is_loaded_by_the_broker_alone() -> None:
+    for name in ("cluster.checking", "cluster.executor", "cluster.held", "cluster.remote", "cluster.broker"):
+        assert {"dask", "distributed", "cloudpickle"}.isdisjoint(loaded_by(f"import {OURS}{name}"))
+
+
+@pytest.mark.parametrize("name", ["cluster.batches", "cluster.facts", "cluster.matter"])
+def test_what_decides_about_a_cluster_is_light(name: str) -> None:
+    assert heavy(loaded_by(f"import {OURS}{name}")) == set()
+
+
 @pytest.mark.parametrize("name", ["harness.fixtures", "harness.inside", "harness.spans", "harness.variants"])
 def test_what_graders_load_is_light(name: str) -> None:
     assert heavy(loaded_by(f"import pytest, {OURS}{name}")) == set()
