@@ -173,9 +173,18 @@ class Matrix:
             hold=kind is Kind.ROW and len(tests) > 1 and not apart and self._holds(job),
             watch=kind is Kind.REVERSE,
             lean=self._lean,
+            collect=self._files_of(planned) if planned.renew else (),
         )
         self._jobs[task.id] = (job, kind)
         return task
+
+    def _files_of(self, planned: Planned) -> tuple[str, ...]:
+        """The test files of all tests that meet a mutant, and of those that these need."""
+        subjects, found = self._subjects, dict[str, None]()
+        for test in planned.tests:
+            for index in (*subjects.needs.get(test, ()), test):
+                found[subjects.names[index].partition("::")[0]] = None
+        return tuple(found)
 
     # -- results ---------------------------------------------------------------------------------------------------
 

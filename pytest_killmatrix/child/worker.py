@@ -370,7 +370,7 @@ class Workshop:
         """Collect once more in a new session, with conftests loaded again: the files of the tests that are to run."""
         shortcuts.forget(self.session)
         everything = {identity[0] for identity in self.identities}
-        wanted = {self.identities[index][0] for index in task.order()} if task.narrow else everything
+        wanted = everything.intersection(task.collect) if task.narrow and task.collect else everything
         paths = None if wanted == everything else [str(self.config.rootpath / name) for name in sorted(wanted)]
         self._forget(everything, task.reload)
         try:

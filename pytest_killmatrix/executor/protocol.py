@@ -67,12 +67,13 @@ class Task:
     ``recollect`` names test files (relative to rootdir) to collect again once the mutant is live, ``recollected`` the
     tests of theirs. ``reload`` names modules to drop before that and to import again, ``own`` those among them that are
     the mutated file: where these cannot be imported, there is nothing to judge; without any, nothing is imported unless
-    a test does it. With ``renew`` conftests are loaded again and everything is collected again. With ``anew`` the child
-    starts over as a fresh interpreter, and nothing has to be dropped; ``narrow`` says that it need not collect the test
-    files of which no test is to run. With ``apart`` each test runs in a fork of the child that did all this, so that
-    none meets what another left behind. With ``hold`` the row runs in a fork, and the child waits for more tasks of the
-    same mutant, for which nothing has to be imported and collected again. With ``watch`` it is noted which tests leave
-    the mutated module in another state. ``sites`` are probed: the code is the original's, and at each of them it is
+    a test does it. With ``renew`` conftests are loaded again and everything is collected again, or only the test files
+    that ``collect`` names: those of all tests of the mutant, of which the child may be asked for more. With ``anew``
+    the child starts over as a fresh interpreter, and nothing has to be dropped; ``narrow`` says that it need not
+    collect the test files of which no test is to run. With ``apart`` each test runs in a fork of the child that did all
+    this, so that none meets what another left behind. With ``hold`` the row runs in a fork, and the child waits for
+    more tasks of the same mutant, for which nothing has to be imported and collected again. With ``watch`` it is noted
+    which tests leave the mutated module in another state. ``sites`` are probed: the code is the original's, and at each of them it is
     noted what mutants would make of the same operands.
     """
 
@@ -96,6 +97,7 @@ class Task:
     lean: bool = False
     narrow: bool = True
     sites: tuple[Site, ...] = ()
+    collect: tuple[str, ...] = ()
 
     def order(self) -> list[int]:
         """Every test to run, in order: that of collection, or as given where no test needs another."""
