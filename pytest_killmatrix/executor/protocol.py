@@ -73,8 +73,8 @@ class Task:
     collect the test files of which no test is to run. With ``apart`` each test runs in a fork of the child that did all
     this, so that none meets what another left behind. With ``hold`` the row runs in a fork, and the child waits for
     more tasks of the same mutant, for which nothing has to be imported and collected again. With ``watch`` it is noted
-    which tests leave the mutated module in another state. ``sites`` are probed: the code is the original's, and at each of them it is
-    noted what mutants would make of the same operands.
+    which tests leave the mutated module in another state. ``sites`` are probed: the code is the original's, and at each
+    of them it is noted what mutants would make of the same operands.
     """
 
     id: int

@@ -112,6 +112,7 @@ FILES = {
 LIGHT = tuple(
     word for name in ("hypothesispytest", "xdist", "pytest_cov", "asyncio", "timeout") for word in ("-p", f"no:{name}")
 )
+STAMP = 10**12  # microseconds
 Edit = Callable[[Project], object]
 
 
@@ -133,15 +134,23 @@ def project(before: Project, new_project: Callable[[], Project]) -> Project:
     return project
 
 
-def times(sidecar: Path) -> dict[tuple[str, str], int]:
-    """Microseconds that every cell of the newest run took, which no cell that ran again has in common with another."""
+def stamp(sidecar: Path) -> None:
+    """Give all cells durations that no cell that runs can have."""
+    with sqlite3.connect(sidecar) as connection:
+        connection.execute("UPDATE cells SET micros = ? WHERE run = (SELECT max(run) FROM runs)", (STAMP,))
+    connection.close()
+
+
+def cells(sidecar: Path) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+    """The cells of the newest run, by key and node id: those with a stamp, and the others."""
     with sqlite3.connect(sidecar) as connection:
         rows = connection.execute(
             "SELECT m.key, t.nodeid, c.micros FROM cells c "
             "JOIN mutants m USING (run, mutant) JOIN tests t USING (run, test) WHERE run = (SELECT max(run) FROM runs)"
         ).fetchall()
     connection.close()
-    return {(key, nodeid): micros for key, nodeid, micros in rows}
+    stamped = {(key, nodeid) for key, nodeid, micros in rows if micros == STAMP}
+    return stamped, {(key, nodeid) for key, nodeid, _ in rows} - stamped
 
 
 def replaced(name: str, old: str, new: str) -> Edit:
@@ -182,26 +191,25 @@ def _placeless(message: str | None) -> str:
 
 def again(project: Project, *arguments: str) -> tuple[set[tuple[str, str]], set[tuple[str, str]], Run]:
     """Run once more, and where only some cells were kept afresh beside it: (kept, ran, the run)."""
-    old = times(project.sidecar)
+    stamp(project.sidecar)
     ran = project.run(*LIGHT, *arguments)
     ran = replace(ran, report=Path(shutil.copy(ran.report, project.outside / "kept.json")))
-    new = times(project.sidecar)
-    kept = {cell for cell, micros in new.items() if old.get(cell) == micros}
-    if kept and len(kept) < len(new):
+    kept, others = cells(project.sidecar)
+    if kept and others:
         other = project.outside / "fresh.sqlite"
         fresh = project.run(*LIGHT, "--kill-matrix-fresh", f"--kill-matrix-db={other}", *arguments)
         other.unlink()
         assert verdicts(ran) == verdicts(fresh)
-    return kept, new.keys() - kept, ran
+    return kept, others, ran
 
 
-def mutants(cells: set[tuple[str, str]]) -> set[str]:
+def mutants(found: set[tuple[str, str]]) -> set[str]:
     """The definitions that the cells' mutants are in."""
-    return {key.split("::")[1] for key, _ in cells}
+    return {key.split("::")[1] for key, _ in found}
 
 
-def names(cells: set[tuple[str, str]]) -> set[str]:
-    return {nodeid.rsplit("::", 1)[1] for _, nodeid in cells}
+def names(found: set[tuple[str, str]]) -> set[str]:
+    return {nodeid.rsplit("::", 1)[1] for _, nodeid in found}
 
 
 def test_nothing_changed_nothing_runs(project: Project) -> None:
@@ -323,15 +331,14 @@ def test_fresh_keeps_nothing(project: Project) -> None:
 
 
 def test_older_runs_fill_in_what_newer_ones_lack(project: Project) -> None:
+    stamp(project.sidecar)
     replaced("shop.py", "    return n * RATE", "    return RATE * n")(project)
     project.run(*LIGHT)
     replaced("shop.py", "    return RATE * n", "    return n * RATE")(project)  # as it was two runs ago
     project.run(*LIGHT)
-    with sqlite3.connect(project.sidecar) as connection:
-        times_of = "SELECT micros FROM cells WHERE run = ? AND suite = 0 ORDER BY mutant, test"
-        first, third = (connection.execute(times_of, (run,)).fetchall() for run in (1, 3))
-    connection.close()
-    assert first == third
+    stamped, others = cells(project.sidecar)
+    assert stamped
+    assert not others
 
 
 def test_a_sidecar_that_was_cut_short_helps_a_project_that_was_edited(project: Project) -> None:
