@@ -25,19 +25,18 @@ from pytest_killmatrix.declared import apply as apply_declared
 from pytest_killmatrix.executor.base import Executor
 from pytest_killmatrix.explaining import Explainer, Suspects, keep_texts
 from pytest_killmatrix.gathering import gather
-from pytest_killmatrix.jobs import Done, Subjects
+from pytest_killmatrix.jobs import Done
 from pytest_killmatrix.matrix import Matrix
 from pytest_killmatrix.model import Build, Excluded, Mutant, Route, RunInfo, Status
-from pytest_killmatrix.oracle.subjects import Placed, mutant_of, place
-from pytest_killmatrix.oracle.subjects import plan as plan_variant
-from pytest_killmatrix.plan import OtherWays, Planned, Planner, narrowed
+from pytest_killmatrix.oracle.subjects import mutant_of, place
+from pytest_killmatrix.plan import Planned
+from pytest_killmatrix.planning import Planning, Population
 from pytest_killmatrix.prepared import Prepared, Stop, Written
 from pytest_killmatrix.projectfiles import ProjectFiles
 from pytest_killmatrix.projecting import projection
 from pytest_killmatrix.report.narrator import Narrator
 from pytest_killmatrix.reusing import Reuse
 from pytest_killmatrix.sharding import Shard
-from pytest_killmatrix.source import encoding_of
 from pytest_killmatrix.static import StaticWays
 from pytest_killmatrix.store.audits import add_audit
 from pytest_killmatrix.store.errors import StoreError
@@ -81,9 +80,7 @@ class Maker:
         self.matrix: Matrix | None = None
         self.declared: frozenset[str] = frozenset()
         self.contradictions: list[str] = []
-        self.not_twice: frozenset[str] = frozenset()
         self.refusals: Counter[str] = Counter()
-        self.static = StaticWays(prepared, prepared.settings.static)
         self.code_readers: frozenset[int] = frozenset()
         self.reuse: Reuse | None = None
         self.comparison = self._comparison()
@@ -303,7 +300,7 @@ class Maker:
 
     def _take_shard(self, files: ProjectFiles) -> None:
         """Leave other shards' mutants out; the controls still look at all, so that all shards have the same tests."""
-        self.population = (self.mutants, self.builds, self.generated, self.variants)
+        self.population = Population(self.mutants, self.builds, self.generated, self.variants)
         if self.settings.shard is None:
             return
         shard = Shard(*self.settings.shard)
@@ -331,58 +328,23 @@ class Maker:
     # -- 3. plan ---------------------------------------------------------------------------------------------------
 
     def _plan(self) -> None:
-        """Which tests meet which mutant; made again where the controls say so."""
-        prepared = self.prepared
-        self.file_tests: dict[str, list[int]] = {}
-        for index, item in enumerate(prepared.items):
-            self.file_tests.setdefault(item.nodeid.split("::", 1)[0], []).append(index)
-        paths = {name: str(path) for name, path in prepared.targets.files.items()}
-        self.ways = {
-            name: self.static.way(path, self.tests, self.file_tests, self.reach, self.refusals)
-            for name, path in paths.items()
-        }
-        self.planner = Planner(self.tests, self.file_tests, prepared.followers, self.not_twice)
-        self.plan = self._planned(self.mutants, self.builds, self.generated, self.variants, paths)
-        sharded = self.settings.shard is not None
-        self.whole_plan = self._planned(*self.population, paths) if sharded else self.plan
-        self.subjects = Subjects(
-            self.mutants,
-            self.builds,
-            paths,
-            self.hashes,
-            {name: encoding_of(path.read_bytes()) for name, path in prepared.targets.files.items()},
-            self.needs,
-            self.unsafe,
-            prepared.wide,
-            self.file_tests,
-            [item.nodeid for item in prepared.items],
-        )
+        """Which tests meet which mutant."""
+        static = StaticWays(self.prepared, self.settings.static)
+        self.planning = Planning(self.prepared, self.tests, self.reach, static)
+        self._plan_all()
 
-    def _planned(
-        self,
-        mutants: Sequence[Mutant],
-        builds: Sequence[Build],
-        generated: int,
-        variants: Sequence[Placed],
-        paths: Mapping[str, str],
-    ) -> list[Planned]:
-        """The plan of these; of the mutants the first ``generated`` ones are generated, the others the variants."""
-        prepared = self.prepared
-        plan = [
-            self.planner.plan(
-                index,
-                mutant,
-                build,
-                self.reach.contexts(paths[mutant.path], mutant),
-                paths[mutant.path] in prepared.loaded,
-                self.ways[mutant.path],
-            )
-            for index, (mutant, build) in enumerate(zip(mutants[:generated], builds[:generated], strict=True))
-        ]
-        for index, placed in enumerate(variants, generated):
-            contexts, way = self.reach.anywhere(placed.case.target_path), self.ways[placed.case.target]
-            plan.append(plan_variant(index, placed, contexts, self.tests, prepared.followers, way, self.not_twice))
-        return plan if prepared.lead is None else [narrowed(planned, prepared.lead.wanted) for planned in plan]
+    def _plan_all(self) -> None:
+        """The plan of this run's mutants, and of all that there are."""
+        own = Population(self.mutants, self.builds, self.generated, self.variants)
+        self.plan = self.planning.plan(own)
+        sharded = self.settings.shard is not None
+        self.whole_plan = self.planning.plan(self.population) if sharded else self.plan
+        self.subjects = self.planning.subjects(own, self.hashes, self.needs, self.unsafe)
+
+    def _plan_again(self, not_twice: frozenset[str]) -> None:
+        """Given what the controls refused."""
+        self.planning.again(not_twice, self.refusals)
+        self._plan_all()
 
     # -- 4. the sidecar --------------------------------------------------------------------------------------------
 
@@ -456,7 +418,6 @@ class Maker:
             self.tests[index].excluded, self.tests[index].message = why, message
         for index in self.unsafe:
             self.tests[index].parallel_safe = False
-        self.not_twice = result.not_twice
         self.refusals.update(result.not_reloadable)
         self.code_readers = result.code_readers
         if result.code_readers:
@@ -466,13 +427,12 @@ class Maker:
                 f"they have no cells: {names}"
             )
         if result.excluded or result.not_twice or result.not_reloadable:
-            self._plan()
+            self._plan_again(result.not_twice)
             if result.not_reloadable:  # the other way has to prove itself too
-                controls.ways = self.ways
-                self.refusals.update(controls.again(beside, self.whole_plan, result.not_reloadable, self.file_tests))
-                self.not_twice = result.not_twice
+                controls.ways, files = self.planning.ways, self.planning.file_tests
+                self.refusals.update(controls.again(beside, self.whole_plan, result.not_reloadable, files))
                 self.cpu["confirm"] += result.cpu
-                self._plan()
+                self._plan_again(result.not_twice)
             for planned in self.plan:
                 if planned.status is not None:
                     sidecar.set_status(run, planned.mutant, planned.status, planned.reason)
@@ -485,20 +445,19 @@ class Maker:
 
     def _controls(self, tests: Sequence[int]) -> Controls:
         """Run the controls on these tests."""
-        mutants, builds, *_ = self.population
         controls = Controls(
             self.pool,
-            builds,
-            mutants,
+            self.population.builds,
+            self.population.mutants,
             self.subjects.paths,
             self.prepared.loaded,
             self.hashes,
             self._ids,
             self.needs,
-            self.ways,
+            self.planning.ways,
             self.narrator.tick,
         )
-        controls.run(tests, self.settings.workers, self.whole_plan, self.file_tests)
+        controls.run(tests, self.settings.workers, self.whole_plan, self.planning.file_tests)
         result = controls.result
         self.cpu["confirm"], result.cpu = self.cpu["confirm"] + result.cpu, 0.0
         return controls
@@ -521,10 +480,9 @@ class Maker:
         todo = [self._without_kept(planned) for planned in self._left()]
         runnable = [planned for planned in todo if planned.status is None]
         self.narrator.cells(sum(len(planned.tests) for planned in runnable))
-        everyone = self.population[0]
+        everyone = self.population.mutants
         controlled = {everyone[planned.mutant].path for planned in self.whole_plan if planned.reload is not None}
-        ways = {path: way for path, way in self.ways.items() if path in controlled}
-        static = OtherWays(self.plan, self.planner, lambda planned: ways.get(self.mutants[planned.mutant].path))
+        static = self.planning.other_ways(self.plan, self.mutants, controlled)
         subjects = replace(self.subjects, static=static, code_readers=self.code_readers)
         if self.reuse is not None:
             subjects = replace(subjects, kept=self.reuse.get)
