@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from projects import Case, Project, Run
 
+pytestmark = pytest.mark.lengthy
+
 FILES = {
     "shop.py": """\
         import time

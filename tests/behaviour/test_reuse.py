@@ -226,10 +226,9 @@ def test_nothing_changed_nothing_runs(project: Project) -> None:
     "edit",
     [
         added("shop.py", "\n# nothing\n"),
-        replaced("shop.py", "    return n * RATE", "    # the fee\n    return (n * RATE)"),
         replaced("tests/test_shop.py", "def test_big():", "# big\ndef test_big( ) :"),
     ],
-    ids=["a comment", "other writing", "a comment in a test"],
+    ids=["a comment", "a comment in a test"],
 )
 def test_comments_and_writing_change_nothing(project: Project, edit: Edit) -> None:
     edit(project)
@@ -292,13 +291,12 @@ def test_a_test_that_starts_an_interpreter_may_have_run_anything(project: Projec
     "edit",
     [
         replaced("shop.py", "RATE = 2", "RATE = 1 + 1"),
-        replaced("shop.py", "def fee(n):", "def fee(n, unused=0):"),
         replaced("table.json", "1}", "1, "[:1] + '"b": 2}'),
         added("notes.txt", "may be read"),
         replaced("pytest.ini", "[pytest]\n", "[pytest]\nxfail_strict = true\n"),
         added("tests/test_side.py", "import sys\nsys.setrecursionlimit(2000)\ndef test_side(): pass\n"),
     ],
-    ids=["a constant", "a signature", "data", "a new file", "configuration", "an import with effects"],
+    ids=["a constant", "data", "a new file", "configuration", "an import with effects"],
 )
 def test_what_every_test_can_see_runs_everything(project: Project, edit: Edit) -> None:
     edit(project)
@@ -314,7 +312,7 @@ def test_a_conftest_that_changed_runs_the_tests_below_it(project: Project) -> No
     assert not kept
 
 
-@pytest.mark.parametrize("arguments", [("-W", "error"), ("--kill-matrix-isolation=test",), ("-p", "no:warnings")])
+@pytest.mark.parametrize("arguments", [("-W", "error"), ("--kill-matrix-isolation=test",)])
 def test_options_that_may_decide_run_everything(project: Project, arguments: tuple[str, ...]) -> None:
     kept, _, _ = again(project, *arguments)
     assert not kept

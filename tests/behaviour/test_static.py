@@ -287,6 +287,7 @@ def test_who_cannot_be_collected_is_no_test_that_passes(project: Project, name: 
     assert {(cell["outcome"], cell["phase"]) for cell in mutant["cells"]} == {(one, "collect") for one in outcomes}
 
 
+@pytest.mark.lengthy
 def test_each_test_alone_says_the_same(new_project: Callable[[], Project]) -> None:
     cells = []
     for isolation in ("mutant", "test"):
@@ -314,6 +315,7 @@ def test_each_test_alone_says_the_same(new_project: Callable[[], Project]) -> No
     assert cells[0] == cells[1]
 
 
+@pytest.mark.lengthy
 def test_who_never_loads_the_module_is_not_killed_by_its_import(project: Project) -> None:
     project.write({
         "loud.py": "import os\nLEVEL = 1\n",

@@ -9,6 +9,8 @@ import pytest
 from fault_table import FAULTS, Layout, check_row, chosen, fault_rows, run
 from projects import Project, Run
 
+pytestmark = pytest.mark.lengthy
+
 FEW = ("loop", "segfault", "exit_green", "leaves_daemon", "close_all")
 
 
