@@ -63,6 +63,18 @@ def file_hashes(root: Path, sidecar: Path, written: Iterable[Path] = ()) -> dict
     }
 
 
+def linked_folders(root: Path) -> dict[str, str]:
+    """Where links to folders below ``root`` lead, by their names; nothing of those folders is in ``file_hashes``."""
+    found = {}
+    for folder, folders, _ in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in _LEFT_OUT]
+        for name in folders:
+            path = Path(folder, name)
+            if path.is_symlink():
+                found[path.relative_to(root).as_posix()] = os.readlink(path)
+    return found
+
+
 def same_files(root: Path, wanted: Sequence[os.stat_result]) -> list[Path]:
     """The files below ``root`` that are one of these."""
     regular = [status for status in wanted if stat.S_ISREG(status.st_mode)]
@@ -81,6 +93,7 @@ def facts() -> dict[str, object]:
             for distribution in importlib.metadata.distributions()
         ),
         "hash_seed": hash_seed(),
+        "flags": [str(sys.flags), list(sys.warnoptions), sorted(map(str, sys._xoptions.items()))],
     }
 
 

@@ -164,7 +164,7 @@ class Maker:
         self._take_shard(files)
         self._plan()
         self.facts = environment.facts()
-        self.reuse = Reuse.of(self.prepared, files.hashes, self.facts, self.tests, self.reach, self.needs)
+        self.reuse = Reuse.of(self.prepared, files.hashes, self.facts, self.tests, self.reach, self.needs, self.leaving)
         return files
 
     def _project(self, plan: Sequence[Planned]) -> Projection:
@@ -322,7 +322,7 @@ class Maker:
             self.cpu["clean"] += clean.cpu
         self.info.notes.extend(clean.notes)
         self.tests, self.reach, self.pool = clean.tests, clean.reach, clean.pool
-        self.needs, self.unsafe = clean.needs, clean.unsafe
+        self.needs, self.unsafe, self.leaving = clean.needs, clean.unsafe, clean.leaving
         self.costs = clean.costs
 
     # -- 3. plan ---------------------------------------------------------------------------------------------------

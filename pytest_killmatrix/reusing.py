@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -32,10 +32,13 @@ class Reuse:
     """
 
     now: Now
+    leaving: Sequence[int] = ()  # tests that leave something behind
     cells: int = 0
     runs: set[int] = field(default_factory=set)
     _pasts: list[Changes] = field(default_factory=list)
-    _planned: dict[int, tuple[Planned, str]] = field(default_factory=dict)  # of those with something kept, and the key
+    _planned: dict[int, tuple[Planned, str, str | None]] = field(
+        default_factory=dict
+    )  # of those with something kept; key, definition
     _left: dict[int, tuple[int, ...]] = field(default_factory=dict)  # their tests that have to run
     _recent: OrderedDict[int, Kept] = field(default_factory=OrderedDict)
     _sidecar: Asked | None = None
@@ -49,10 +52,13 @@ class Reuse:
         tests: Sequence[Test],
         reach: ReachMap,
         needs: Mapping[int, Sequence[int]],
+        leaving: Collection[int],
     ) -> Reuse | None:
         """None where too little is known of what cells depend on, as in the process of an old suite."""
-        now = look(prepared, hashes, facts, tests, reach, needs)
-        return None if now is None else cls(now)
+        if prepared.settings.isolation == "test":
+            leaving = ()  # nobody comes after them
+        now = look(prepared, hashes, facts, tests, reach, needs, leaving)
+        return None if now is None else cls(now, sorted(leaving))
 
     def watch(self, pool: Pool) -> None:
         """From now on children note what later runs have to know of their cells."""
@@ -80,11 +86,12 @@ class Reuse:
             if planned.status is not None or planned.whole:
                 continue
             mutant = mutants[planned.mutant]
-            kept = self._load(planned, mutant.key, dependence.holder(mutant))
+            holder = dependence.holder(mutant)
+            kept = self._load(planned, mutant.key, holder)
             if kept.bonds or kept.invalid is not None:
-                self._planned[planned.mutant] = planned, mutant.key
-                self._left[planned.mutant] = kept.left(planned.tests)
-                self.cells += len(kept.cells)
+                self._planned[planned.mutant] = planned, mutant.key, holder
+                left = self._left[planned.mutant] = self._with_leaving(kept.left(planned.tests), planned)
+                self.cells += len(kept.cells.keys() - set(left))
 
     def _load(self, planned: Planned, key: str, holder: str | None) -> Kept:
         """What is kept of a mutant, newest runs first."""
@@ -100,14 +107,19 @@ class Reuse:
                 self.runs.add(changes.past.run)
         return kept
 
+    def _with_leaving(self, left: tuple[int, ...], planned: Planned) -> tuple[int, ...]:
+        """Tests that have to run come after those that leave something behind, as in any row."""
+        if not left or not self.leaving:
+            return left
+        before = {test for test in self.leaving if test < left[-1]} & set(planned.tests)
+        return tuple(sorted({*left, *before}))
+
     def get(self, mutant: int) -> Kept:
         """What is kept of a mutant."""
         if mutant not in self._planned:
             return _NOTHING
         if mutant not in self._recent:
-            planned, key = self._planned[mutant]
-            # the definition that it is in did not change, or it would not be here
-            self._recent[mutant] = self._load(planned, key, None)
+            self._recent[mutant] = self._load(*self._planned[mutant])
             while len(self._recent) > _HELD:
                 self._recent.popitem(last=False)
         return self._recent[mutant]

@@ -17,9 +17,9 @@ from typing import Final
 
 from pytest_killmatrix.baseline.syntax import parse
 from pytest_killmatrix.baseline.testside import CONFTEST, Imports, Project, TestSide
-from pytest_killmatrix.reuse.definitions import empty
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
+_OWN: Final = frozenset({"staticmethod", "classmethod", "property"})
 _WORD: Final = re.compile(r"\w+")
 #: what describes or wraps a test, and leaves nothing behind when a module is imported
 _DESCRIBES: Final = (
@@ -87,11 +87,14 @@ class Fingerprints:
         return tuple("::".join((path, *name)) for name in module.tests) if module is not None else ()
 
     def frame(self, path: str) -> str | None:
-        """What a file of the tests may do to others when it is imported, as a hash; None where it only defines."""
+        """What a file of the tests may do to others when it is imported, as a hash; None where it only defines.
+
+        With the bodies of its functions, which may be handed to anybody then, but for those of its tests.
+        """
         if path.endswith(".py") and not has_wide_effects(self._text(path)):
             return None
         module = self._module(path)
-        return module.frame if module is not None else self._hash(path)
+        return module.rest if module is not None else self._hash(path)
 
     def _visible(self, path: str) -> Iterator[str]:
         """Hashes of the other files that a test in this file can see, with their names."""
@@ -155,14 +158,10 @@ def _is_spoken_of(other: str, path: str, words: frozenset[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A test module: the code of its tests by classes and name, and what is left without those that nothing names.
-
-    ``frame`` is what runs of that when the module is imported.
-    """
+    """A test module: the code of its tests by classes and name, and what is left without those that nothing names."""
 
     tests: Mapping[tuple[str, ...], str]
     rest: str
-    frame: str = ""
 
     def code_of(self, place: Place) -> str | None:
         """The code of one test without its name; None where it is not found, or there is more than one."""
@@ -188,9 +187,7 @@ def read_module(text: bytes, functions: Sequence[str]) -> Module | None:
             removed.add(id(node))
             left.extend(ast.dump(part) for part in _at_definition(node) if not _is_inert(part, aliases))
     _Without(removed).visit(tree)
-    rest = _digest(ast.dump(tree), *left)
-    empty(tree)
-    return Module(tests, rest, _digest(ast.dump(tree), *left))
+    return Module(tests, _digest(ast.dump(tree), *left))
 
 
 def _tests(
@@ -301,23 +298,66 @@ def replace_name(node: _Definition) -> _Definition:
 
 
 def has_wide_effects(text: bytes) -> bool:
-    """Whether a conftest may touch tests that are not below it: it has hooks, or does more than define things."""
+    """Whether importing a file of the tests may touch other tests: it has hooks, or does more than define things."""
     tree = parse(text)
-    if tree is None:
-        return True
-    for node in tree.body:
+    return tree is None or not _only_defines(tree.body, _aliases(tree), set())
+
+
+def _only_defines(body: Sequence[ast.stmt], aliases: Mapping[str, str], classes: set[str]) -> bool:
+    """Whether these statements leave nothing behind but names; ``classes`` were defined so before."""
+    for node in body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if node.name.startswith("pytest_"):
-                return True
+            if node.name.startswith("pytest_") or not _defines(node, aliases):
+                return False
+        elif isinstance(node, ast.ClassDef):
+            if node.keywords or not all(_is_harmless_base(base, aliases, classes) for base in node.bases):
+                return False
+            if not all(_only_describes(decorator, aliases) for decorator in node.decorator_list):
+                return False
+            if not _only_defines(node.body, aliases, classes):
+                return False
+            classes.add(node.name)
         elif isinstance(node, ast.Expr):
             if not isinstance(node.value, ast.Constant):
-                return True
+                return False
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-            if node.value is not None and not _is_inert(node.value, _aliases(tree)):
-                return True
-        elif not isinstance(node, (ast.Import, ast.ImportFrom, ast.ClassDef)):
-            return True
-    return False
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if not all(isinstance(target, ast.Name) for target in targets):
+                return False
+            if node.value is not None and not _is_inert(node.value, aliases):
+                return False
+        elif not isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass)):
+            return False
+    return True
+
+
+def _defines(node: _Definition, aliases: Mapping[str, str]) -> bool:
+    """Whether a definition runs nothing that could leave something behind."""
+    defaults = (*node.args.defaults, *(part for part in node.args.kw_defaults if part is not None))
+    return all(_is_inert(part, aliases) for part in defaults) and all(
+        _only_describes(decorator, aliases) for decorator in node.decorator_list
+    )
+
+
+def _only_describes(decorator: ast.expr, aliases: Mapping[str, str]) -> bool:
+    if isinstance(decorator, ast.Name) and decorator.id in _OWN and decorator.id not in aliases:
+        return True
+    called = isinstance(decorator, ast.Call)
+    origin = _origin(decorator.func if isinstance(decorator, ast.Call) else decorator, aliases)
+    if not origin.startswith((*_DESCRIBES, "pytest.fixture")):
+        return False
+    if not called:
+        return True
+    assert isinstance(decorator, ast.Call)
+    parts = (*decorator.args, *(keyword.value for keyword in decorator.keywords))
+    return all(_is_inert(part, aliases) for part in parts)
+
+
+def _is_harmless_base(base: ast.expr, aliases: Mapping[str, str], classes: Collection[str]) -> bool:
+    """Whether inheriting from this runs nothing."""
+    if isinstance(base, ast.Name) and base.id not in aliases:
+        return base.id in classes or base.id in ("object", "Exception")
+    return _origin(base, aliases) in ("unittest.TestCase", "unittest.IsolatedAsyncioTestCase")
 
 
 def _digest(*parts: str) -> str:

@@ -7,6 +7,7 @@ by a profiler takes as long again as the tests themselves.
 
 from __future__ import annotations
 
+import _posixsubprocess
 import ast
 import importlib.machinery
 import mmap
@@ -14,7 +15,7 @@ import os
 import sys
 import types
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -33,14 +34,12 @@ _PROCESSES: Final = frozenset(
 class Watch:
     """What to note: ``numbers`` of definitions by file (resolved) and name, and bit masks of those that need no word.
 
-    ``always`` are those that run whatever the test, ``clean`` by test those that its clean run ran. ``wide`` tests may
-    share what they set up with others.
+    ``always`` are those that run whatever the test, ``clean`` by test those that its clean run ran.
     """
 
     numbers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     always: int = 0
     clean: Sequence[int] = ()
-    wide: Collection[int] = ()
 
 
 class Entries:
@@ -54,10 +53,10 @@ class Entries:
         self._modules: dict[str, types.CodeType] = {}  # by file, of the whole module
         self._ours: dict[int, types.CodeType] = {}  # by identity: modules whose definitions note
         self._files: dict[str, str | None] = {}  # by file name as code has it: the file under mutation, if it is one
-        self._shared: frozenset[int] = frozenset()  # what ran for all tests of this process
-        self._blind_for_all = False
-        self._blind = False  # something runs that does not note
+        self._more: frozenset[int] = frozenset()
+        self._blind = False  # something ran that does not note
         self._opaque = False  # something never does
+        self._spawn: Any = getattr(_posixsubprocess, "fork_exec", None)
         self._load = importlib.machinery.SourceFileLoader.get_code
         pairs: list[tuple[str, types.CodeType, types.CodeType]] = []
         for path in watch.numbers:
@@ -77,12 +76,27 @@ class Entries:
 
         loader.get_code = get_code  # type: ignore[method-assign]
         sys.addaudithook(self._audit)
+        self._watch_spawning()
 
     def stop(self) -> None:
         """Note nothing any more, and know nothing."""
         importlib.machinery.SourceFileLoader.get_code = self._load  # type: ignore[method-assign]
+        if self._spawn is not None:
+            sys.modules["_posixsubprocess"].fork_exec = self._spawn  # type: ignore[attr-defined]
         self._live.forget_entries()
         self._opaque = True
+
+    def _watch_spawning(self) -> None:
+        """``multiprocessing`` starts interpreters by a function that no audit event tells of."""
+        if self._spawn is None:
+            return
+        entries, spawn = self, self._spawn
+
+        def fork_exec(*arguments: Any) -> Any:
+            entries._blind = True
+            return spawn(*arguments)
+
+        sys.modules["_posixsubprocess"].fork_exec = fork_exec  # type: ignore[attr-defined]
 
     def module(self, path: str, filename: str) -> types.CodeType:
         """The code of a whole module, whose definitions note."""
@@ -96,43 +110,28 @@ class Entries:
 
     def begin(self) -> None:
         """The mutant is about to be made live: whatever was noted has nothing to do with it."""
-        self._forget()
-        self._shared, self._blind_for_all = frozenset(), False
+        for _ in self._take(0):
+            pass
+        self._more, self._blind = frozenset(), False
 
     def loaded(self) -> tuple[int, ...] | None:
         """What ran while the mutant was imported, and before the first test; all tests depend on it."""
-        return self._share(self._watch.always)
+        return self._note(self._watch.always)
 
     def ran(self, test: int) -> tuple[int, ...] | None:
-        """What ran beyond the test's clean run; None where it is not known.
+        """What ran so far in this process beyond the clean runs of its tests, this one's being the last.
 
-        With what ran before in this process: while the mutant was imported, and in tests that share fixtures.
+        Tests may leave something behind, be it a fixture that they share or a global. None where it is not known.
         """
-        known = self._watch.always | (self._watch.clean[test] if test < len(self._watch.clean) else 0)
-        if test in self._watch.wide:
-            return self._share(known)
-        found = self._known(self._shared.union(self._take(known)), self._blind_for_all or self._blind)
-        self._forget()
-        return found
+        return self._note(self._watch.always | (self._watch.clean[test] if test < len(self._watch.clean) else 0))
 
-    def _share(self, known: int) -> tuple[int, ...] | None:
-        """What ran is from now on what all tests depend on."""
-        self._shared = self._shared.union(self._take(known))
-        self._blind_for_all = self._blind_for_all or self._blind
-        self._forget()
+    def _note(self, known: int) -> tuple[int, ...] | None:
+        self._more = self._more.union(self._take(known))
         return self.so_far()
 
-    def _forget(self) -> None:
-        for _ in self._take(0):
-            pass
-        self._blind = False
-
     def so_far(self) -> tuple[int, ...] | None:
-        """What all tests of this process depend on."""
-        return self._known(self._shared, self._blind_for_all)
-
-    def _known(self, ran: frozenset[int], blind: bool) -> tuple[int, ...] | None:
-        return None if blind or self._opaque else tuple(sorted(ran))
+        """The same without a look at what is new."""
+        return None if self._blind or self._opaque else tuple(sorted(self._more))
 
     def fork(self, fork: Callable[[], int]) -> int:
         """A fork that no test asks for: both processes know what this one did."""
@@ -145,7 +144,10 @@ class Entries:
         """The file under mutation that a file name means."""
         if filename not in self._files:
             path = os.path.realpath(filename)
-            self._files[filename] = path if path in self._modules else None
+            found = path if path in self._modules else None
+            if not os.path.isabs(filename):
+                return found  # what it means depends on where the process is
+            self._files[filename] = found
         return self._files[filename]
 
     def _take(self, known: int) -> Iterator[int]:
@@ -184,6 +186,8 @@ class Entries:
             self._blind = True
 
     def _look_at_opened(self, name: object = None, mode: object = None, flags: object = 0) -> None:
+        if type(name) is bytes:
+            name = os.fsdecode(name)
         if type(name) is str and name.endswith(".py") and self.file_of(name) is not None:
             reads = isinstance(flags, int) and not flags & os.O_WRONLY
             if not (reads and is_harmless(sys._getframe(2))):

@@ -92,7 +92,7 @@ class Workshop:
         self.live = LiveFunctions(files)
         expectations = Expectations()
         expectations.install()
-        targets = frozenset(files)
+        self.targets = targets = frozenset(files)
         known: dict[str, bool] = {}
 
         def is_product(filename: str) -> bool:
@@ -319,7 +319,8 @@ class Workshop:
         return wait_for(pid)
 
     def _state(self) -> tuple[Any, ...]:
-        """Of the mutated file's modules."""
+        """Of the mutated file's modules; without a mutant, of all files under mutation."""
+        watched = self.targets if self.mutated is None else frozenset((self.mutated,))
         count, before = self._loaded
         if len(sys.modules) == count and all(sys.modules.get(module.__name__) is module for module in before):
             return state_of(before)
@@ -328,7 +329,7 @@ class Workshop:
             origin = getattr(module, "__file__", None) if isinstance(module, types.ModuleType) else None
             if isinstance(origin, str):
                 if origin not in self._mutated_at:
-                    self._mutated_at[origin] = os.path.realpath(origin) == self.mutated
+                    self._mutated_at[origin] = os.path.realpath(origin) in watched
                 if self._mutated_at[origin]:
                     found.append(module)
         self._loaded = len(sys.modules), found

@@ -44,6 +44,8 @@ Reached = Callable[[int, str, list[tuple[int, int]]], None]
 class AloneResult:
     """What the alone runs found; ``seconds`` with every fixture set up anew.
 
+    ``leaving`` are tests that leave files under mutation in another state.
+
     What a test executed goes to ``reached`` as soon as that is known: (test, file, arcs), far too much to keep.
     """
 
@@ -51,6 +53,7 @@ class AloneResult:
     excluded: dict[int, tuple[Excluded, str]] = field(default_factory=dict)
     needs: dict[int, tuple[int, ...]] = field(default_factory=dict)
     unsafe: set[int] = field(default_factory=set)
+    leaving: set[int] = field(default_factory=set)
     seconds: dict[int, float] = field(default_factory=dict)
     cpu: float = 0.0
 
@@ -112,6 +115,8 @@ def _together(
             result.reached(*one)
         for found in done.found:
             seen[found.test] = found
+            if found.test in done.left:
+                result.leaving.add(found.test)
             result.seconds[found.test] = found.seconds
     return seen
 
@@ -171,6 +176,7 @@ def _each(
             ((test, needs[test]),) if test in needs else (),
             reach=True,
             lean=lean,
+            watch=True,
         )
         for test in tests
     )

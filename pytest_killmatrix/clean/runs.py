@@ -83,7 +83,7 @@ class CleanRuns:
         if not self.settings.alone:
             slowest = max((test.seconds for test in self.tests), default=0.0)
             alone_seconds.update((index, slowest) for index in prepared.wide)
-        self.needs = alone.needs
+        self.needs, self.leaving = alone.needs, alone.leaving
         self.unsafe = set(alone.unsafe)
         for index, (why, message) in alone.excluded.items():
             self.tests[index].excluded, self.tests[index].message = why, message

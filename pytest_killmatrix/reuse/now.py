@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pytest_killmatrix import __version__
+from pytest_killmatrix import __version__, environment
 from pytest_killmatrix.baseline.syntax import parse
 from pytest_killmatrix.baseline.today import Today
 from pytest_killmatrix.child.entries import Watch
@@ -52,8 +52,12 @@ def look(
     tests: Sequence[Test],
     reach: ReachMap,
     needs: Mapping[int, Sequence[int]],
+    leaving: Collection[int] = (),
 ) -> Now | None:
-    """``hashes`` are of the project's files, ``facts`` what the environment is; None where not all is known."""
+    """``hashes`` are of the project's files, ``facts`` what the environment is; None where not all is known.
+
+    ``leaving`` are the tests that leave something behind in mutated modules: those after them depend on them.
+    """
     today = prepared.today
     if today is None:
         return None
@@ -83,14 +87,19 @@ def look(
     )
     fingerprints = {known.nodeid: known.fingerprint.whole for known in today.known}
     keys: list[str | None] = []
+    left = ""  # what tests so far may have left behind
     for index, test in enumerate(tests):
         before = [fingerprints.get(tests[other].nodeid) for other in needs.get(index, ())]
         own = fingerprints.get(test.nodeid)
         if own is None or None in before or test.excluded is Excluded.UNCOLLECTABLE:
             keys.append(None)
+            left = digest(left, test.nodeid, "unknown") if index in leaving else left
             continue
         ran = (f"{names[number]}\0{definitions[names[number]]}" for number in _bits(clean[index] & ~always))
-        keys.append(digest(own, *map(str, before), *ran))
+        key = digest(own, *map(str, before), *ran)
+        keys.append(digest(key, left))
+        if index in leaving:
+            left = digest(left, test.nodeid, key)
     watch = Watch(
         {
             path: {inner: numbers[f"{name}::{inner}"] for inner in taken[name].definitions}
@@ -98,7 +107,6 @@ def look(
         },
         always,
         clean,
-        _sharing(prepared),
     )
     return Now(Dependence(common, digest(*texts), keys, definitions), names, watch)
 
@@ -117,12 +125,6 @@ def _who_ran(
                 elif context != END:
                     always |= bit
     return always, clean
-
-
-def _sharing(prepared: Prepared) -> frozenset[int]:
-    """The tests that may share a fixture with others: that use such a one, or may ask for any while they run."""
-    asks = {index for index, item in enumerate(prepared.items) if "request" in getattr(item, "fixturenames", ())}
-    return prepared.wide | asks
 
 
 def _bits(mask: int) -> list[int]:
@@ -164,12 +166,15 @@ def _is_plain(value: object) -> bool:
 def _other_files(
     prepared: Prepared, today: Today, hashes: Mapping[str, str], targets: Collection[str]
 ) -> Iterable[str]:
-    """All files but those that are looked at more closely, and those that this very run wrote."""
+    """All files but those that are looked at more closely, and those that git ignores and this very run wrote."""
     python = {path for path in today.side.files if path.endswith(".py")}
     root = prepared.config.rootpath
     for name, sha256 in sorted(hashes.items()):
-        if name not in targets and name not in python and not _is_newer(root / name, prepared.began):
-            yield f"{name}\0{sha256}"
+        is_output = name not in today.project.files or name.rpartition("/")[2].startswith(".")
+        if name in targets or name in python or (is_output and _is_newer(root / name, prepared.began)):
+            continue
+        yield f"{name}\0{sha256}"
+    yield from (f"{name}\0{where}" for name, where in sorted(environment.linked_folders(root).items()))
 
 
 def _is_newer(path: Path, moment: float) -> bool:

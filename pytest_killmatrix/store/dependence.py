@@ -111,13 +111,15 @@ def _past(sidecar: Asked, run: int, targets: str) -> Past:
         "WHERE t.run = ?",
         (run,),
     )
+    known = tests.fetchall()
+    names = Counter(nodeid for nodeid, _, _ in known)
     definitions = sidecar.ask("SELECT name, sha256 FROM definitions WHERE run = ?", (run,))
     mutants = sidecar.ask(f"SELECT key, mutant FROM mutants m WHERE run = ? AND {NOT_AUTHORED.format('m')}", (run,))
     return Past(
         run,
         targets,
         dict(definitions.fetchall()),
-        {nodeid: (test, sha256) for nodeid, test, sha256 in tests},
+        {nodeid: (test, sha256) for nodeid, test, sha256 in known if names[nodeid] == 1},
         dict(mutants.fetchall()),
     )
 

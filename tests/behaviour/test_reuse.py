@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from projects import Project, Run
+from projects import Case, Project, Run
 
 pytestmark = pytest.mark.lengthy
 
@@ -107,7 +107,7 @@ FILES = {
     "table.json": '{"a": 1}',
     "tests/conftest.py": CONFTEST,
     "tests/test_shop.py": TEST_SHOP,
-    "tests/test_child.py": TEST_CHILD,
+    "tests/test_zoo.py": TEST_CHILD,
 }
 LIGHT = tuple(
     word for name in ("hypothesispytest", "xdist", "pytest_cov", "asyncio", "timeout") for word in ("-p", f"no:{name}")
@@ -351,6 +351,131 @@ def test_a_sidecar_that_was_cut_short_helps_a_project_that_was_edited(project: P
     kept, ran, _ = again(project)
     assert {key for key, _ in ran} >= set(keys[::2])
     assert {key for key, _ in kept} & set(keys[1::2])
+
+
+STATE = {
+    "shop.py": """\
+        CONFIG = {"limit": 6}
+        HOOKS = []
+
+        def fee(n):
+            k = n * 2
+            if k > 8:
+                return rescue(k)
+            return k
+
+        def rescue(k):
+            CONFIG["limit"] = 100
+            return k
+
+        def limit():
+            return CONFIG["limit"]
+
+        def hook(function):
+            HOOKS.append(function)
+            return function
+
+        class Base:
+            kids = []
+            def __init_subclass__(cls):
+                Base.kids.append(cls)
+
+        def best():
+            return max([each() for each in HOOKS] or [6])
+
+        def kid():
+            return max([each.value for each in Base.kids] or [6])
+        """,
+    "tests/test_a.py": """\
+        import shop
+
+        def test_sets():
+            shop.CONFIG["limit"] = 7
+            assert shop.fee(1) == 2
+
+        def test_limit():
+            assert shop.fee(2) <= shop.limit() - 2
+
+        def test_hooks():
+            assert shop.fee(3) <= shop.best()
+
+        def test_kids():
+            assert shop.fee(3) <= shop.kid()
+
+        def test_spawned():
+            import multiprocessing
+            context = multiprocessing.get_context("spawn")
+            queue = context.SimpleQueue()
+            process = context.Process(target=queue.put, args=(6,))
+            process.start()
+            process.join()
+            assert shop.fee(3) <= queue.get()
+
+        def test_state_file():
+            import pathlib
+            path = pathlib.Path(__file__).parent.parent / "current" / "limit.txt"
+            assert shop.fee(3) <= int(path.read_text())
+        """,
+    "tests/test_b.py": """\
+        import shop
+
+        @shop.hook
+        def handler():
+            return 6
+
+        class Kid(shop.Base):
+            value = 6
+
+        class TestB:
+            shop.HOOKS.append(lambda: 6)
+            def test_b(self): assert shop.fee(1) == 2
+        """,
+    "first/limit.txt": "6",
+    "second/limit.txt": "100",
+}
+
+
+def relinked(project: Project) -> None:
+    (project.path / "current").unlink()
+    (project.path / "current").symlink_to("second")
+
+
+@pytest.mark.parametrize(
+    ("edit", "arguments"),
+    [
+        (replaced("tests/test_a.py", "shop.fee(2) <= shop.limit() - 2", "shop.limit() - 2 >= shop.fee(2)"), ()),
+        (replaced("tests/test_a.py", '["limit"] = 7', '["limit"] = 70'), ()),
+        (added("tests/test_0.py", "def test_first():\n    import shop\n    shop.CONFIG['limit'] = 90\n"), ()),
+        (lambda project: None, ("-k", "not sets")),
+        (replaced("shop.py", '["limit"] = 100', '["limit"] = 5'), ()),
+        (replaced("tests/test_b.py", "    return 6", "    return 60"), ()),
+        (replaced("tests/test_b.py", "value = 6", "value = 60"), ()),
+        (replaced("tests/test_b.py", "lambda: 6", "lambda: 60"), ()),
+        (relinked, ()),
+    ],
+    ids=["a test after it", "what it sets", "one before", "not run", "what a mutant sets", "a hook", "a subclass",
+         "a class body", "a link"],
+)  # fmt: skip
+def test_what_tests_and_imports_leave_behind(
+    new_project: Callable[[], Project], edit: Edit, arguments: tuple[str, ...]
+) -> None:
+    project = new_project().write({**STATE, "pytest.ini": FILES["pytest.ini"]})
+    (project.path / "current").symlink_to("first")
+    project.cases([Case("triple", "n * 2", "n * 3", "shop.py"), Case("other", "k > 8", "k > 7", "shop.py")])
+    command = project.command(*LIGHT)
+    project.execute(command)
+    edit(project)
+    found = verdicts(project.execute([*command, *arguments]))
+    other = project.outside / "fresh.sqlite"
+    fresh = project.execute([*command, *arguments, "--kill-matrix-fresh", f"--kill-matrix-db={other}"])
+    assert found == verdicts(fresh)
+
+
+def test_another_interpreter_option_runs_everything(project: Project) -> None:
+    words = project.command(*LIGHT)
+    stamp(project.sidecar)
+    assert project.execute([words[0], "-O", *words[1:]]).status in (0, 1)
+    assert not cells(project.sidecar)[0]
 
 
 CALLS = 8
