@@ -544,7 +544,7 @@ def test_whatever_is_edited_a_reused_matrix_is_a_fresh_one(new_project: Callable
     project, generated = new_project(), Generated(seed)
     project.write({**generated.files(), "pytest.ini": "[pytest]\n"})
     project.run(*LIGHT)
-    for _ in range(3):
+    for _ in range(2):
         generated.edit()
         project.write(generated.files())
         again(project)
