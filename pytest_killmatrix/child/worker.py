@@ -318,6 +318,10 @@ class Workshop:
                 leave(0)
         return wait_for(pid)
 
+    def find_watched(self) -> None:
+        """Find the modules under mutation now, or every child looks through all that are loaded (10 ms)."""
+        self._state()
+
     def _state(self) -> tuple[Any, ...]:
         """Of the mutated file's modules; without a mutant, of all files under mutation."""
         watched = self.targets if self.mutated is None else frozenset((self.mutated,))
