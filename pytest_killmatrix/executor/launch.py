@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from pytest_killmatrix import patterns
+from pytest_killmatrix.child import hygiene
 from pytest_killmatrix.executor.base import Executor
 from pytest_killmatrix.executor.pool import Limits, Pool
 from pytest_killmatrix.executor.server import LAST_WORDS
@@ -65,6 +66,7 @@ def launch(
     branch_ours, branch_theirs = socket.socketpair()
     forked = Forked(files, workers, ours, branch_ours)
     parent = os.getpid()
+    restore_random = hygiene.random_state()  # CPython reseeds in a process that was forked
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pid = os.fork()
@@ -76,6 +78,7 @@ def launch(
             os.setpgid(0, 0)
             ours.close()
             branch_ours.close()
+            restore_random()
             _serve(session, forked.slots, files, forked.temporary, shorten, sys_path, theirs, branch_theirs, parent)
         finally:
             os._exit(70)

@@ -151,3 +151,15 @@ def test_no_matrix_while_snapshots_are_written(new_project: Callable[[], Project
     })  # fmt: skip
     ran = small.run(option)
     ran.lines.fnmatch_lines(["killmatrix: no kill matrix: snapshots are being updated*"])
+
+
+def test_what_is_drawn_at_random_is_the_same_in_every_run(new_project: Callable[[], Project]) -> None:
+    messages = []
+    for _ in range(2):
+        project = new_project().write({
+            "shop.py": "def fee(n):\n    return n * 2\n",
+            "test_shop.py": "import random, shop\ndef test_fee(): assert shop.fee(3) == 6, random.random()\n",
+        })  # fmt: skip
+        project.cases([Case("thrice", "n * 2", "n * 3", "shop.py")])
+        messages.append(project.run().cell("thrice")["message"])
+    assert messages[0] == messages[1]
