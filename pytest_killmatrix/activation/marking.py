@@ -8,7 +8,7 @@ Marks add no names, scopes or line numbers. Where they go is found by comparing 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from types import CodeType
 from typing import NamedTuple, TypeVar
 
@@ -65,13 +65,13 @@ def mark_whole(tree: ast.Module) -> ast.Module:
     return tree
 
 
-def install(code: CodeType, mark_callable: Callable[[int, int], object]) -> CodeType:
-    """The code with every placeholder, nested ones too, replaced by a callable."""
+def install(code: CodeType, mark: object, placeholder: str = PLACEHOLDER) -> CodeType:
+    """The code with every placeholder, nested ones too, replaced by what marks: a callable, or what is written to."""
     constants = tuple(
-        install(constant, mark_callable)
+        install(constant, mark, placeholder)
         if isinstance(constant, CodeType)
-        else mark_callable
-        if isinstance(constant, str) and constant == PLACEHOLDER
+        else mark
+        if isinstance(constant, str) and constant == placeholder
         else constant
         for constant in code.co_consts
     )

@@ -17,6 +17,7 @@ from typing import Final
 
 from pytest_killmatrix.baseline.syntax import parse
 from pytest_killmatrix.baseline.testside import CONFTEST, Imports, Project, TestSide
+from pytest_killmatrix.reuse.definitions import digest
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 _OWN: Final = frozenset({"staticmethod", "classmethod", "property"})
@@ -75,10 +76,10 @@ class Fingerprints:
         if module is None or code is None:
             own, rest = self._hash(place.path), ""
         else:
-            own, rest = _digest(code), module.rest
-        seen = (digest for path in (place.path, place.target) if path is not None for digest in self._visible(path))
-        around = _digest(rest, *seen)
-        return Fingerprint(_digest(own, around, *place.classes, place.function or ""), own, around)
+            own, rest = digest(code), module.rest
+        seen = (sha256 for path in (place.path, place.target) if path is not None for sha256 in self._visible(path))
+        around = digest(rest, *seen)
+        return Fingerprint(digest(own, around, *place.classes, place.function or ""), own, around)
 
     def names(self, path: str) -> tuple[str, ...]:
         """Node ids, without parameters, of the tests that stand in a file, whether or not it can be imported."""
@@ -109,7 +110,7 @@ class Fingerprints:
             others = (self._side.modules | self._side.conftests) - modules - {path}
             read = {other for other in others if _is_spoken_of(other, path, texts)}
             files = {*conftests, *self._side.helpers, *self._side.data, *modules, *read}
-            self._seen[path] = _digest(*(f"{name}\0{self._hash(name)}" for name in sorted(files)))
+            self._seen[path] = digest(*(f"{name}\0{self._hash(name)}" for name in sorted(files)))
         yield self._seen[path]
 
     def _module(self, path: str) -> Module | None:
@@ -134,7 +135,7 @@ class Fingerprints:
         if path not in self._hashes:
             text = self._text(path)
             tree = parse(text) if path.endswith(".py") else None
-            self._hashes[path] = _digest(ast.dump(tree) if tree is not None else hashlib.sha256(text).hexdigest())
+            self._hashes[path] = digest(ast.dump(tree) if tree is not None else hashlib.sha256(text).hexdigest())
         return self._hashes[path]
 
     def _text(self, path: str) -> bytes:
@@ -187,7 +188,7 @@ def read_module(text: bytes, functions: Sequence[str]) -> Module | None:
             removed.add(id(node))
             left.extend(ast.dump(part) for part in _at_definition(node) if not _is_inert(part, aliases))
     _Without(removed).visit(tree)
-    return Module(tests, _digest(ast.dump(tree), *left))
+    return Module(tests, digest(ast.dump(tree), *left))
 
 
 def _tests(
@@ -358,11 +359,3 @@ def _is_harmless_base(base: ast.expr, aliases: Mapping[str, str], classes: Colle
     if isinstance(base, ast.Name) and base.id not in aliases:
         return base.id in classes or base.id in ("object", "Exception")
     return _origin(base, aliases) in ("unittest.TestCase", "unittest.IsolatedAsyncioTestCase")
-
-
-def _digest(*parts: str) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part.encode("utf-8", "surrogatepass"))
-        digest.update(b"\0")
-    return digest.hexdigest()

@@ -319,7 +319,7 @@ class Workshop:
         return wait_for(pid)
 
     def find_watched(self) -> None:
-        """Find the modules under mutation now, or every child looks through all that are loaded (10 ms)."""
+        """Find the modules under mutation now, or every child looks through all that are loaded."""
         self._state()
 
     def _state(self) -> tuple[Any, ...]:

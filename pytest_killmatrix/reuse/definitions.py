@@ -12,7 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any, Final
+from typing import Final
+
+from pytest_killmatrix.activation import marking
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 PLACEHOLDER: Final = "\0killmatrix:entry\0"
@@ -81,19 +83,9 @@ def mark(tree: ast.Module, numbers: Mapping[str, int]) -> ast.Module:
     return tree
 
 
-def install(code: CodeType, memory: Any) -> CodeType:
+def install(code: CodeType, memory: object) -> CodeType:
     """The code with the placeholder, in nested code too, replaced by where to note."""
-    constants = tuple(
-        install(constant, memory)
-        if isinstance(constant, CodeType)
-        else memory
-        if isinstance(constant, str) and constant == PLACEHOLDER
-        else constant
-        for constant in code.co_consts
-    )
-    if all(new is old for new, old in zip(constants, code.co_consts, strict=True)):
-        return code
-    return code.replace(co_consts=constants)
+    return marking.install(code, memory, PLACEHOLDER)
 
 
 def digest(*parts: str) -> str:
