@@ -21,6 +21,7 @@ class Kind(enum.Enum):
     RESOLVE = enum.auto()  # who of the uncertain evaluates the mutant when nothing ran before
     CONFIRM = enum.auto()
     REVERSE = enum.auto()  # a survivor's row the other way round
+    SPLIT = enum.auto()  # a survivor's row, with a new child after each test that left something behind
     RECHECK = enum.auto()  # a deciding timeout once more, with nothing beside it
     RETRY = enum.auto()  # our own machinery failed
 

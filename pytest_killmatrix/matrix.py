@@ -171,7 +171,8 @@ class Matrix:
             planned.anew,
             apart,
             hold=kind is Kind.ROW and len(tests) > 1 and not apart and self._holds(job),
-            watch=kind is Kind.REVERSE,
+            watch=kind in (Kind.REVERSE, Kind.SPLIT),
+            split=kind is Kind.SPLIT,
             lean=self._lean,
             collect=self._files_of(planned) if planned.renew else (),
         )
@@ -200,6 +201,10 @@ class Matrix:
             self._fault(job, result, kind)
         elif kind is Kind.REVERSE:
             self._reverse(job, result)
+        elif kind is Kind.SPLIT:
+            for found in result.found:
+                job.note(found)
+            self._isolate_job(job, [found.test for found in result.found if found.outcome.kills])
         elif kind in (Kind.ROW, Kind.ISOLATE, Kind.RESOLVE, Kind.RETRY):
             self._row(job, result, kind)
         else:
@@ -380,14 +385,24 @@ class Matrix:
             self._pool.add(task)
 
     def _reverse(self, job: Job, result: TaskResult) -> None:
-        """Those that failed in this order run alone; all, where tests leave state behind that may heal in any order."""
+        """Those that failed in this order run alone.
+
+        Where tests leave state behind, which may heal in any order, no test keeps its word but one that nothing was
+        left to: each runs alone, or, where that takes fewer children, all run in one until a test leaves something.
+        """
         kills = [found.test for found in result.found if found.outcome.kills]
         if not result.left:
             self._confirm(job, kills)
             return
         others = sorted(set(result.task.tests) - set(kills))[1:]  # the first had nobody before it in the row
-        key = self._subjects.mutants[job.planned.mutant].key
-        self._isolate_job(job, {*kills, *some(key, others, _MOST_ALONE)})
+        if len(result.left) > _MOST_ALONE or (self._forks and job.planned.reload is not None):
+            others = some(self._subjects.mutants[job.planned.mutant].key, others, _MOST_ALONE)
+            self._isolate_job(job, {*kills, *others})
+            return
+        self._isolate_job(job, kills)
+        if others:
+            job.outstanding += 1
+            self._again(job, self._task(job, tuple(others), Kind.SPLIT, Purpose.CONFIRM, marked=True))
 
     def _recheck_timeouts(self, tick: Callable[[], None]) -> Iterator[Done]:
         """A timeout that may not be the mutant's must happen again, alone, nothing beside it, on its full budget."""

@@ -10,6 +10,7 @@ import ast
 import fnmatch
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -176,15 +177,17 @@ def read_module(text: bytes, functions: Sequence[str]) -> Module | None:
         return None
     found = list(_tests(tree, (), functions))
     aliases = _aliases(tree)
-    names = [name for name, _ in found]
+    names = Counter(name for name, _ in found)
+    said = _mentions(tree)
     tests: dict[tuple[str, ...], str] = {}
     removed: set[int] = set()
     left: list[str] = []
     for name, node in found:
-        if names.count(name) > 1:
+        if names[name] > 1:
             continue  # which of them pytest takes is its own business: they stay in the rest
         tests[name] = ast.dump(replace_name(node))
-        if _is_only_a_test(node, aliases) and not _named_elsewhere(tree, node):
+        named_elsewhere = said[node.name] > _mentions(node)[node.name]
+        if _is_only_a_test(node, aliases) and not named_elsewhere:
             removed.add(id(node))
             left.extend(ast.dump(part) for part in _at_definition(node) if not _is_inert(part, aliases))
     _Without(removed).visit(tree)
@@ -206,21 +209,19 @@ def _is_test(name: str, functions: Sequence[str], classes: Collection[str]) -> b
     return any(fnmatch.fnmatchcase(name, pattern) or name.startswith(pattern) for pattern in patterns)
 
 
-def _named_elsewhere(tree: ast.Module, test: _Definition) -> bool:
-    """Whether anything in the module but the test itself says its name, be it in a text."""
-    inside = {id(node) for node in ast.walk(test)}
+def _mentions(tree: ast.AST) -> Counter[str]:
+    """How often each name is said in a tree, be it in a text."""
+    said: Counter[str] = Counter()
     for node in ast.walk(tree):
-        if id(node) in inside:
-            continue
-        if isinstance(node, ast.Name) and node.id == test.name:
-            return True
-        if isinstance(node, ast.Attribute) and node.attr == test.name:
-            return True
-        if isinstance(node, ast.arg) and node.arg == test.name:
-            return True
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and test.name in _WORD.findall(node.value):
-            return True
-    return False
+        if isinstance(node, ast.Name):
+            said[node.id] += 1
+        elif isinstance(node, ast.Attribute):
+            said[node.attr] += 1
+        elif isinstance(node, ast.arg):
+            said[node.arg] += 1
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            said.update(set(_WORD.findall(node.value)))
+    return said
 
 
 def _is_only_a_test(test: _Definition, aliases: Mapping[str, str]) -> bool:

@@ -1,6 +1,6 @@
 """What keeps a forked child from disturbing the others, the parent, or the user's files.
 
-``detach`` runs once in the zygote; ``enter`` in every child. Both touch pytest internals, which
+``detach`` and ``begin_capture`` run once in the zygote; ``enter`` in every child. They touch pytest internals, which
 ``tests/contract/test_pytest_internals.py`` pins.
 """
 
@@ -14,6 +14,7 @@ import pickle
 import random
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -158,12 +159,25 @@ def _restore(state: tuple[Any, bytes | None]) -> None:
         numpy.set_state(pickle.loads(others))
 
 
-def enter(config: pytest.Config, slot: int, slots: int, private: Path) -> None:
+def begin_capture(config: pytest.Config) -> list[int]:
+    """Capture as pytest does, suspended; the descriptors of the files that take what is captured.
+
+    A child needs files of its own, or it would share an offset with all others; the objects around them are the same.
+    """
+    capture: Any = config.pluginmanager.get_plugin("capturemanager")
+    if capture is None:
+        return []
+    capture.start_global_capturing()
+    capture.suspend_global_capture(in_=True)
+    both = (capture._global_capturing.out, capture._global_capturing.err)
+    return [one.tmpfile.fileno() for one in both if hasattr(one, "targetfd_save")]
+
+
+def enter(config: pytest.Config, captured: Sequence[int], slot: int, slots: int, private: Path) -> None:
     """Give a child its own capture, base temp and worker name."""
-    capture = config.pluginmanager.get_plugin("capturemanager")
-    if capture is not None:
-        capture.start_global_capturing()
-        capture.suspend_global_capture(in_=True)
+    for fd in captured:
+        with tempfile.TemporaryFile(buffering=0) as own:
+            os.dup2(own.fileno(), fd, inheritable=False)
     factory: Any = getattr(config, "_tmp_path_factory", None)
     if factory is not None:
         factory._given_basetemp = private

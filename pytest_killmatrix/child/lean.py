@@ -20,9 +20,9 @@ from typing import Any, Final
 
 import pytest
 from _pytest.python import pytest_pyfunc_call
-from _pytest.threadexception import collect_thread_exception
+from _pytest.threadexception import collect_thread_exception, thread_exceptions
 from _pytest.tmpdir import tmppath_result_key
-from _pytest.unraisableexception import collect_unraisable
+from _pytest.unraisableexception import collect_unraisable, unraisable_exceptions
 from _pytest.warnings import catch_warnings_for_item
 
 from pytest_killmatrix.child.expectations import Expectations
@@ -124,8 +124,13 @@ class LeanRunner:
             getattr(reseeding, f"pytest_runtest_{phase}", None) for phase in ("setup", "call", "teardown")
         ]
         # exceptions in threads and finalizers: warnings that fail the test where warnings are errors
-        collectors = (("unraisableexception", collect_unraisable), ("threadexception", collect_thread_exception))
-        self._collectors = [collect for name, collect in collectors if manager.has_plugin(name)]
+        collectors: tuple[tuple[str, Callable[[pytest.Config], None], Any], ...] = (
+            ("unraisableexception", collect_unraisable, unraisable_exceptions),
+            ("threadexception", collect_thread_exception, thread_exceptions),
+        )
+        self._collectors = [
+            (config.stash[waiting], collect) for name, collect, waiting in collectors if manager.has_plugin(name)
+        ]
         self._since_read = 0
         self._descriptors: list[int] = []
         self.note: Callable[[int], None] = lambda stage: None
@@ -251,8 +256,9 @@ class LeanRunner:
             handler.reset()
 
     def _collect(self) -> None:
-        for collect in self._collectors:
-            collect(self._config)
+        for waiting, collect in self._collectors:
+            if waiting:
+                collect(self._config)
 
     def _reseed(self, which: int, item: pytest.Item) -> None:
         hook = self._reseeding[which]

@@ -81,6 +81,8 @@ def shared_tear_down(item: pytest.Item) -> bool:
 
 def ends_shared(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
     """Whether more than the item itself is going to be torn down with it."""
+    if nextitem is not None and nextitem.parent is item.parent:
+        return False
     state: Any = item.session._setupstate
     needed = nextitem.listchain() if nextitem is not None else []
     return any(node in state.stack and node not in needed for node in item.listchain()[:-1])

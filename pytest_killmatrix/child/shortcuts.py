@@ -6,6 +6,7 @@ A row runs each test a hundred times over, so what pytest works out anew for eve
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import types
 from typing import Any, Final
@@ -17,6 +18,8 @@ from _pytest.scope import Scope
 
 #: they act only on --setup-only, --setup-plan and --setup-show, with which there is no kill matrix
 _IDLE_AT_FIXTURES: Final = ("setuponly", "setupplan")
+
+_ASYNC: Final = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 #: plugins whose fixture hooks leave the value of a parameter alone
 _IDLE_AT_PARAMETERS: Final = frozenset({"_hypothesis_pytestplugin", "anyio.pytest_plugin", "pytest_asyncio.plugin"})
@@ -31,6 +34,7 @@ def install(session: pytest.Session) -> None:
                 session.config.pluginmanager.unregister(plugin)
     keep_hook_proxies(session)
     _lighten_request()
+    _lighten_call()
     if _nobody_watches(session.config):
         _hand_out_parameters()
 
@@ -69,6 +73,21 @@ def _lighten_request() -> None:
         return names(function, *rest, **more)
 
     fixtures.getfuncargnames = getfuncargnames
+
+
+def _lighten_call() -> None:
+    """pytest asks of each test that it calls whether it is async, by ten calls: nearly always two looks tell."""
+    python: Any = _pytest.python
+    ask = python.is_async_function
+
+    def is_async_function(function: Any) -> bool:
+        plain = function.__func__ if type(function) is types.MethodType else function
+        if type(plain) is not types.FunctionType or plain.__code__.co_flags & _ASYNC:
+            return bool(ask(function))
+        # what a decorator says is in an attribute
+        return any(name.startswith("_is_coroutine") for name in plain.__dict__) and bool(ask(function))
+
+    python.is_async_function = is_async_function
 
 
 def _nobody_watches(config: pytest.Config) -> bool:

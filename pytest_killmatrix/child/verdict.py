@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +48,7 @@ class Judge:
             outcome = Outcome.TIMEOUT
         elif _is_health_check(error):
             outcome = Outcome.ERROR
-        elif any(self._noticed(leaf) for leaf in _leaves(error)):
+        elif any(self._noticed(leaf, filename if leaf is error else None) for leaf in _leaves(error)):
             outcome = Outcome.ASSERTION
         else:
             outcome = Outcome.EXCEPTION
@@ -65,12 +64,12 @@ class Judge:
             flags,
         )
 
-    def _noticed(self, error: BaseException) -> bool:
+    def _noticed(self, error: BaseException, raised_in: str | None) -> bool:
+        """Whether an oracle raised it; ``raised_in`` is the innermost file, where that is known."""
         if self.unmet(error):
             return True
         if isinstance(error, AssertionError):
-            filename, _ = _innermost(error)
-            return not self.is_product(filename)
+            return not self.is_product(_innermost(error)[0] if raised_in is None else raised_in)
         return type(error).__name__ in _ORACLES and type(error).__module__.startswith(_ORACLE_MODULES)
 
 
@@ -98,11 +97,12 @@ def first_line(error: BaseException) -> str:
 
 def _innermost(error: BaseException) -> tuple[str, int]:
     """Where it was raised; for ``pytest.fail`` and its like, where that was called."""
-    filename, line = "", 0
-    for frame, number in traceback.walk_tb(error.__traceback__):
-        if frame.f_globals.get("__name__") != "_pytest.outcomes":
-            filename, line = frame.f_code.co_filename, number
-    return filename, line
+    innermost, step = None, error.__traceback__
+    while step is not None:
+        if step.tb_frame.f_globals.get("__name__") != "_pytest.outcomes":
+            innermost = step
+        step = step.tb_next
+    return (innermost.tb_frame.f_code.co_filename, innermost.tb_lineno) if innermost is not None else ("", 0)
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

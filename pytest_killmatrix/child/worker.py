@@ -56,7 +56,7 @@ from pytest_killmatrix.executor.slots import COLLECTING, Slot
 from pytest_killmatrix.model import Outcome, Phase
 
 _INTERNAL_ERROR: Final = 3  # pytest's own exit status
-_UNFINISHED: Final = 75  # a test ended the session, others are still to run
+_UNFINISHED: Final = 75  # others are still to run, in another child
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,7 @@ class Workshop:
         self.slots = slots
         self.temporary = temporary
         hygiene.detach(self.config)
+        self.captured = hygiene.begin_capture(self.config)
         hygiene.settle_hypothesis(session.items)
         shortcuts.install(session)
         self.identities: Sequence[Identity] = identities(session.items)
@@ -113,6 +114,7 @@ class Workshop:
         self.mutated: str | None = None  # the file, in a child that knows it
         self._loaded: tuple[int, list[types.ModuleType]] = (0, [])  # modules there were, the mutated ones of them
         self._mutated_at: dict[str, bool] = {}  # by a module's ``__file__``
+        self._untouched: tuple[Any, ...] | None = None  # the state of the modules under mutation before any test
         self.doing = 0  # the task's number
 
     def watch_entries(self, watch: Watch | None) -> None:
@@ -139,7 +141,7 @@ class Workshop:
         try:
             if task.anew and self.start_over is not None:
                 self.start_over(task, slot_number)
-            hygiene.enter(self.config, slot_number, len(self.slots), private)
+            hygiene.enter(self.config, self.captured, slot_number, len(self.slots), private)
             self.scratch.enter(slot_number)
             self.restore_random()
             items: Sequence[pytest.Item | Verdict] = self.items
@@ -218,7 +220,9 @@ class Workshop:
         wanted = frozenset(task.tests)
         self.runner.note = self.lean_runner.note = slot.note
         run = self._runner(task, items)
-        state = self._state() if task.watch else ()
+        state: tuple[Any, ...] | None = None
+        if task.watch:
+            state = self._state() if self.mutated is not None or self._untouched is None else self._untouched
         for position, (index, item) in enumerate(order):
             if isinstance(item, Verdict):
                 if index in wanted:
@@ -263,6 +267,7 @@ class Workshop:
             if task.watch and (now := self._state()) != state:
                 state = now
                 slot.write((LEFT, task.id, index))
+                ended = ended or task.split
             if ended:
                 leave(_UNFINISHED)  # without a word about the rest of the row, which runs in another child
 
@@ -318,9 +323,9 @@ class Workshop:
                 leave(0)
         return wait_for(pid)
 
-    def find_watched(self) -> None:
-        """Find the modules under mutation now, or every child looks through all that are loaded."""
-        self._state()
+    def look_at_state(self) -> None:
+        """Find the modules under mutation, and what they hold, while nothing has run: or every child would have to."""
+        self._untouched = self._state()
 
     def _state(self) -> tuple[Any, ...]:
         """Of the mutated file's modules; without a mutant, of all files under mutation."""

@@ -130,7 +130,7 @@ def _serve(
         from pytest_killmatrix.clean.alone import reach_of
 
         workshop.reach = reach_of(files, temporary)
-        workshop.find_watched()
+        workshop.look_at_state()
         gc.collect()
         gc.freeze()
         return workshop.run

@@ -40,6 +40,9 @@ _MOST_PATIENCE: Final = 10.0  # times a budget by the clock, however busy the ma
 _PREPARED_WITHIN: Final = 60.0  # seconds for an interpreter that no mutant can have kept from its tests
 _BUSY: Final = 0.7  # of the budget on a processor: then it is a loop, and no wait for something that the load delays
 
+_OUTCOMES: Final = {outcome.value: outcome for outcome in Outcome}  # a call of the enumeration takes five times as long
+_PHASES: Final = {phase.value: phase for phase in Phase}
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -293,8 +296,8 @@ class Pool:
                 entered, evaluated, shared, *ran = marks
                 result.found.append(
                     Found(
-                        test, Outcome(outcome), Phase(phase), exception, message, raised_at, seconds, flags, entered,
-                        evaluated, test if result.task.apart else result.children - 1, None, shared,
+                        test, _OUTCOMES[outcome], _PHASES[phase], exception, message, raised_at, seconds, flags,
+                        entered, evaluated, test if result.task.apart else result.children - 1, None, shared,
                         ran=ran[0] if ran else None,
                     )
                 )  # fmt: skip

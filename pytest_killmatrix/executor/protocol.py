@@ -10,6 +10,7 @@ import select
 import signal
 import socket
 import struct
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -73,8 +74,9 @@ class Task:
     collect the test files of which no test is to run. With ``apart`` each test runs in a fork of the child that did all
     this, so that none meets what another left behind. With ``hold`` the row runs in a fork, and the child waits for
     more tasks of the same mutant, for which nothing has to be imported and collected again. With ``watch`` it is noted
-    which tests leave the mutated module in another state. ``sites`` are probed: the code is the original's, and at each
-    of them it is noted what mutants would make of the same operands.
+    which tests leave the mutated module in another state; with ``split`` those after such a one run in another child.
+    ``sites`` are probed: the code is the original's, and at each of them it is noted what mutants would make of the
+    same operands.
     """
 
     id: int
@@ -92,6 +94,7 @@ class Task:
     apart: bool = False
     hold: bool = False
     watch: bool = False
+    split: bool = False
     reach: bool = False
     marked: bool = False  # a noop: every function carries a mark, as mutants do
     lean: bool = False
@@ -138,6 +141,8 @@ _fork: Any = getattr(os, "fork", None)  # where there is none, nobody asks for i
 
 def quiet_fork() -> int:
     """``os.fork`` without the warning of 3.12 where other threads live, which is fatal under -W error."""
+    if sys.version_info < (3, 12):
+        return int(_fork())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         pid: int = _fork()

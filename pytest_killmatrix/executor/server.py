@@ -48,6 +48,8 @@ class Server:
 
     def serve(self) -> None:
         """Obey until told to stop or until the controller is gone; leaves by ``os._exit``."""
+        import resource  # noqa: F401 - os.wait4 loads it, and what children know of sys.modules was noted before
+
         connection = Connection(self.control)
         children: dict[int, int] = {}
         wake, alarm = self._wake = os.pipe()

@@ -123,13 +123,18 @@ class Slot:
 
     def read(self) -> list[tuple[Any, ...]]:
         """Every record written since the last call, in order."""
-        records = []
+        records: list[tuple[Any, ...]] = []
         head, tail = self._read(_HEAD), self._read(_TAIL)
-        while head < tail:
-            (length,) = _LENGTH.unpack(self._copy(head, _LENGTH.size))
-            records.append(marshal.loads(self._copy(head + _LENGTH.size, length)))
-            head += _LENGTH.size + length
-        _COUNTER.pack_into(self.memory, _HEAD, head)
+        if head == tail:
+            return records
+        data = memoryview(self._copy(head, tail - head))
+        at = 0
+        while at < len(data):
+            (length,) = _LENGTH.unpack_from(data, at)
+            at += _LENGTH.size
+            records.append(marshal.loads(data[at : at + length]))
+            at += length
+        _COUNTER.pack_into(self.memory, _HEAD, tail)
         return records
 
     def close(self) -> None:

@@ -156,6 +156,16 @@ def decode_mutant(row: Sequence[Any]) -> Mutant:
     return Mutant(*plain)
 
 
+@functools.lru_cache(maxsize=64)  # there are few flags, and many cells
+def _flags_text(flags: tuple[str, ...]) -> str:
+    return _json(flags)
+
+
+@functools.lru_cache(maxsize=64)
+def _flags_of(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text))
+
+
 def encode_cell(run: int, cell: Cell, intern: Intern) -> tuple[Row, Row | None]:
     """The row for ``cells``, and the one for ``details`` if the cell has any."""
     suite = _SUITE_CODES[cell.suite]
@@ -181,7 +191,7 @@ def encode_cell(run: int, cell: Cell, intern: Intern) -> tuple[Row, Row | None]:
         round(cell.seconds * 1e6),
         _ISOLATION_CODES[cell.isolation._value_],
         cell.confirmed,
-        intern(_json(cell.flags)) if cell.flags else None,
+        intern(_flags_text(cell.flags)) if cell.flags else None,
         details is not None,
     )
     return row, details
@@ -204,7 +214,7 @@ def decode_cell(row: Sequence[Any]) -> Cell:
         ISOLATIONS[isolation],
         None if confirmed is None else bool(confirmed),
         reason,
-        tuple(json.loads(flags)) if flags else (),
+        _flags_of(flags) if flags else (),
         SUITES[suite],
     )
 
