@@ -388,21 +388,21 @@ class Matrix:
         """Those that failed in this order run alone.
 
         Where tests leave state behind, which may heal in any order, no test keeps its word but one that nothing was
-        left to: each runs alone, or, where that takes fewer children, all run in one until a test leaves something.
+        left to: the row runs once more, and a new process goes on with it where a test left something.
         """
         kills = [found.test for found in result.found if found.outcome.kills]
         if not result.left:
             self._confirm(job, kills)
             return
-        others = sorted(set(result.task.tests) - set(kills))[1:]  # the first had nobody before it in the row
-        if len(result.left) > _MOST_ALONE or (self._forks and job.planned.reload is not None):
-            others = some(self._subjects.mutants[job.planned.mutant].key, others, _MOST_ALONE)
-            self._isolate_job(job, {*kills, *others})
-            return
         self._isolate_job(job, kills)
-        if others:
-            job.outstanding += 1
-            self._again(job, self._task(job, tuple(others), Kind.SPLIT, Purpose.CONFIRM, marked=True))
+        others = sorted(set(result.task.tests) - set(kills))[1:]  # the first had nobody before it in the row
+        if len(result.left) > _MOST_ALONE:
+            others = some(self._subjects.mutants[job.planned.mutant].key, others, _MOST_ALONE)
+        apart = self._forks and job.planned.reload is not None
+        for group in self._apart(job, others) if apart and others else [tuple(others)]:
+            if group:
+                job.outstanding += 1
+                self._again(job, self._task(job, group, Kind.SPLIT, Purpose.CONFIRM, marked=True, apart=apart))
 
     def _recheck_timeouts(self, tick: Callable[[], None]) -> Iterator[Done]:
         """A timeout that may not be the mutant's must happen again, alone, nothing beside it, on its full budget."""

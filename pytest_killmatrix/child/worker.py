@@ -168,7 +168,9 @@ class Workshop:
             if task.hold:
                 self._hold(task, items, slot, orders)
                 return
-            if task.apart:
+            if task.apart and task.split:
+                self._run_split(task, items, slot)
+            elif task.apart:
                 self._run_apart(task, items, slot)
             else:
                 self._run_all(task, items, slot, owner)
@@ -280,7 +282,9 @@ class Workshop:
             if order is not task:
                 self.doing = order.id
                 slot.write((COLLECTED, order.id, *marks))
-            if order.apart:
+            if order.apart and order.split:
+                self._run_split(order, items, slot)
+            elif order.apart:
                 self._run_apart(order, items, slot)
             else:
                 self._run_forked(order, items, slot)
@@ -302,6 +306,22 @@ class Workshop:
             if slot.written() == before:
                 died = Verdict(Outcome.CRASH, message=f"the process died ({cause_of_death(status)})")
                 slot.write((CELL, task.id, test, *flat(died, 0.0), True, True, False))
+
+    def _run_split(self, task: Task, items: Sequence[pytest.Item | Verdict], slot: Slot) -> None:
+        """The tests in a fork of this process until one of them leaves something, the others in the next."""
+        left = task.tests
+        while left:
+            slot.begin(COLLECTING)  # no test has started yet
+            slot.idle()
+            status = self._in_a_fork(replace(task, tests=left, apart=False), items, slot)
+            latest = slot.latest()
+            if slot.current() is not None:
+                died = Verdict(Outcome.CRASH, message=f"the process died ({cause_of_death(status)})")
+                slot.write((CELL, task.id, latest, *flat(died, 0.0), True, True, False))
+                slot.idle()
+            if not status or latest not in left:
+                break
+            left = left[left.index(latest) + 1 :]
 
     def _in_a_fork(
         self,

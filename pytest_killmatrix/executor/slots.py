@@ -32,6 +32,7 @@ _HEAD: Final = 16  # bytes ever consumed
 _CURRENT: Final = 24  # the running test plus three, 0 between tests
 _STARTED: Final = 32  # when it started, seconds of the monotonic clock
 _WORKER: Final = 40  # the process that runs it
+_LATEST: Final = 48  # the test that started last, plus three; it stays when that ends
 _COUNTER = struct.Struct("=Q")
 _CLOCK = struct.Struct("=d")
 _LENGTH = struct.Struct("=I")
@@ -66,10 +67,15 @@ class Slot:
         memory[0] = memory[1] = memory[2] = memory[_STAGE] = 0
         _CLOCK.pack_into(memory, _STARTED, _now())
         _COUNTER.pack_into(memory, _CURRENT, test + 3)
+        _COUNTER.pack_into(memory, _LATEST, test + 3)
 
     def works(self, pid: int) -> None:
         """This process runs the tests."""
         _COUNTER.pack_into(self.memory, _WORKER, pid)
+
+    def latest(self) -> int:
+        """The test that started last."""
+        return self._read(_LATEST) - 3
 
     def written(self) -> int:
         """Bytes ever written to the log."""
