@@ -21,11 +21,12 @@ import pytest
 from pytest_killmatrix.activation import interpreter, marking
 from pytest_killmatrix.activation.late import install_mutant
 from pytest_killmatrix.child import hygiene, reading, reloading
+from pytest_killmatrix.child.collecting import CollectErrors, broken
 from pytest_killmatrix.child.private import Private
 from pytest_killmatrix.child.recollect import Identity, identities, pair
 from pytest_killmatrix.child.records import CELL, COLLECTED, END, FAULT, INVALID
 from pytest_killmatrix.child.verdict import Verdict, first_line
-from pytest_killmatrix.child.worker import CollectErrors, Workshop, broken, flat
+from pytest_killmatrix.child.worker import Workshop, flat
 from pytest_killmatrix.executor.fresh import SESSION, Order, Start, forget_seed
 from pytest_killmatrix.executor.protocol import Purpose, Task
 from pytest_killmatrix.executor.slots import COLLECTING, PREPARING, Slot

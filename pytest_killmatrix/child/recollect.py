@@ -44,28 +44,6 @@ def pair(order: Sequence[Identity], names: Sequence[str], items: Sequence[pytest
     return paired
 
 
-class SameDirectories:
-    """While files are collected again, their directories are the ones of the first time.
-
-    Since pytest 9.1 the fixtures of a conftest belong to its directory's node, and a new one would not have them.
-    """
-
-    def __init__(self, items: Sequence[pytest.Item]) -> None:
-        self._known = {
-            node.path: node for item in items for node in item.listchain() if isinstance(node, pytest.Directory)
-        }
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_make_collect_report(self, collector: pytest.Collector) -> Any:
-        report: pytest.CollectReport = yield
-        if report.passed and isinstance(collector, pytest.Directory):
-            report.result = [
-                self._known.get(node.path, node) if isinstance(node, pytest.Directory) else node
-                for node in report.result or ()
-            ]
-        return report
-
-
 def fixture_definitions(item: pytest.Item) -> dict[str, Any]:
     """The item's fixtures by name, each as the chain of definitions that override one another."""
     info: Any = getattr(item, "_fixtureinfo", None)

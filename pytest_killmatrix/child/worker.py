@@ -9,7 +9,7 @@ import traceback
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import pytest
@@ -20,10 +20,11 @@ from pytest_killmatrix.activation.late import install_mutant
 from pytest_killmatrix.activation.probe import Probe
 from pytest_killmatrix.activation.swap import LiveFunctions
 from pytest_killmatrix.child import hygiene, lean, reading, reloading, renewing, shortcuts
+from pytest_killmatrix.child.collecting import CollectErrors, Ignored, SameDirectories, broken
 from pytest_killmatrix.child.entries import Entries, Watch
 from pytest_killmatrix.child.expectations import Expectations
 from pytest_killmatrix.child.lean import LeanRunner
-from pytest_killmatrix.child.recollect import Identity, SameDirectories, identities
+from pytest_killmatrix.child.recollect import Identity, identities
 from pytest_killmatrix.child.records import (
     CELL,
     COLLECTED,
@@ -42,7 +43,7 @@ from pytest_killmatrix.child.records import (
 from pytest_killmatrix.child.running import FullRunner, SessionEnded
 from pytest_killmatrix.child.scratch import Scratch, holder_of
 from pytest_killmatrix.child.state import state_of
-from pytest_killmatrix.child.verdict import Judge, Verdict, first_line, internal_error
+from pytest_killmatrix.child.verdict import Judge, Verdict, internal_error
 from pytest_killmatrix.executor.protocol import (
     Purpose,
     Task,
@@ -401,14 +402,16 @@ class Workshop:
         shortcuts.forget(self.session)
         everything = {identity[0] for identity in self.identities}
         wanted = everything.intersection(task.collect) if task.narrow and task.collect else everything
-        paths = None if wanted == everything else [str(self.config.rootpath / name) for name in sorted(wanted)]
+        few = 2 * len(wanted) < len(everything)  # pytest reads a directory anew for each file of it that is named
+        paths = [str(self.config.rootpath / name) for name in sorted(wanted)] if few else None
         self._forget(everything, task.reload)
         try:
             renewing.load(self.config, conftests)
         except BaseException as error:  # plain pytest would not get as far as its first test
             return self._replace(everything, {}, CollectErrors({"": broken(error)}))
         session = renewing.new_session(self.session)
-        items = self._collect(session, paths, wanted)
+        others = frozenset() if few else frozenset(self.config.rootpath / name for name in everything - wanted)
+        items = self._collect(session, paths, wanted, others)
         shortcuts.keep_hook_proxies(session)
         return items
 
@@ -417,11 +420,16 @@ class Workshop:
         session: pytest.Session,
         arguments: list[str] | None,
         files: Collection[str],
+        but: Collection[Path] = (),
         leave: Callable[[int], None] = os._exit,
     ) -> list[pytest.Item | Verdict]:
-        """Collect in this session; the items of all other files stay what they are."""
+        """Collect in this session, ``but`` not these; the items of all other files stay what they are."""
         errors = CollectErrors()
-        watching = [errors, SameDirectories(self.session.items)] if session is self.session else [errors]
+        watching: list[object] = [errors]
+        if session is self.session:
+            watching.append(SameDirectories(self.session.items))
+        if but:
+            watching.append(Ignored(but))
         for plugin in watching:
             self.config.pluginmanager.register(plugin)
         try:
@@ -446,39 +454,6 @@ class Workshop:
             found.get(identity) or errors.verdict(identity[0]) if identity[0] in files else item
             for item, identity in zip(self.items, self.identities, strict=True)
         ]
-
-
-class CollectErrors:
-    """Notes why a file could not be collected, by file or directory; the empty name stands for all."""
-
-    def __init__(self, verdicts: dict[str, Verdict] | None = None) -> None:
-        self.verdicts = verdicts or {}
-
-    def verdict(self, file: str) -> Verdict:
-        """What to say of a test of this file that was not collected."""
-        for name in (file, *(str(folder) for folder in PurePosixPath(file).parents), ""):
-            if name in self.verdicts:
-                return self.verdicts[name]
-        return Verdict(Outcome.SKIPPED, Phase.COLLECT, None, "the mutant no longer generates this test")
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_make_collect_report(self, collector: pytest.Collector) -> Any:
-        report = yield
-        if report.failed:
-            call = getattr(report, "call", None)
-            error = call.excinfo.value if call is not None and call.excinfo is not None else None
-            self.verdicts.setdefault(collector.nodeid.split("::", 1)[0], broken(error))
-        return report
-
-
-def broken(error: BaseException | None) -> Verdict:
-    """The verdict on every test of what could not be collected because of this."""
-    if isinstance(error, (SystemExit, KeyboardInterrupt, pytest.exit.Exception)):
-        return Verdict(Outcome.CRASH, Phase.COLLECT, type(error).__name__, first_line(error))
-    cause = getattr(error, "__cause__", None) or error
-    name = type(cause).__name__ if cause is not None else None
-    message = first_line(cause) if cause is not None else "cannot be collected"
-    return Verdict(Outcome.EXCEPTION, Phase.COLLECT, name, message)
 
 
 def with_mark(code: types.CodeType, mark: Callable[[int, int], None]) -> types.CodeType:
