@@ -5,18 +5,15 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
-from pytest_killmatrix.analysis.status import status_of
-from pytest_killmatrix.child.records import READ, UNOBSERVED
 from pytest_killmatrix.executor.base import Runs
 from pytest_killmatrix.executor.pool import Found, TaskResult
-from pytest_killmatrix.executor.protocol import Purpose, Splice, Swap, Task
+from pytest_killmatrix.executor.protocol import Purpose, Task
+from pytest_killmatrix.finishing import Finisher
 from pytest_killmatrix.jobs import Done, Job, Kind, Subjects, Trust
-from pytest_killmatrix.model import Cell, Isolation, Outcome, Phase, Status
+from pytest_killmatrix.model import Outcome, Phase, Status
 from pytest_killmatrix.plan import Planned, narrowed
-from pytest_killmatrix.reuse.dependence import Kept
 from pytest_killmatrix.rows import (
     Row,
     RowReading,
@@ -27,8 +24,8 @@ from pytest_killmatrix.rows import (
     read_row,
     some,
     to_confirm,
-    why_lost,
 )
+from pytest_killmatrix.tasks import Tasks
 
 _ASK_AT_LEAST: Final = 20  # kills of a file that are run again before a sample has to do
 _MOST_ALONE: Final = 100  # tests of a survivor that run alone because its tests leave state behind
@@ -55,9 +52,8 @@ class Matrix:
         self._pool = pool
         self._subjects = subjects
         self._isolate = isolate
-        self._provisional = provisional  # no alone runs were made, so no kill is above doubt
-        self._lean = lean
-        self._ids = task_ids
+        self._finisher = Finisher(subjects, provisional=provisional)
+        self._tasks = Tasks(subjects, task_ids, self._holds, lean=lean, forks=forks)
         self._forks = forks
         self._jobs: dict[int, tuple[Job, Kind]] = {}
         self._serial: list[Job] = []
@@ -127,65 +123,17 @@ class Matrix:
 
     def _row_tasks(self, job: Job, tests: Sequence[int], kind: Kind, *, alone: bool) -> Iterator[Task]:
         apart = alone and self._forks and job.planned.reload is not None
-        groups = self._apart(job, tests) if alone else [tuple(tests)]
+        groups = self._tasks.groups(job.planned, tests) if alone else [tuple(tests)]
         job.outstanding += len(groups)
         for group in groups:
             yield self._task(job, group, kind, Purpose.ROW, marked=True, apart=apart)
 
     def _task(
-        self,
-        job: Job,
-        tests: tuple[int, ...],
-        kind: Kind,
-        purpose: Purpose,
-        *,
-        marked: bool,
-        apart: bool = False,
+        self, job: Job, tests: tuple[int, ...], kind: Kind, purpose: Purpose, *, marked: bool, apart: bool = False
     ) -> Task:
-        subjects, planned = self._subjects, job.planned
-        mutant, build = subjects.mutants[planned.mutant], subjects.builds[planned.mutant]
-        path = subjects.paths[mutant.path]
-        recollected = {test for file in planned.recollect for test in subjects.file_tests.get(file, ())}
-        needs = tuple((test, subjects.needs[test]) for test in tests if test in subjects.needs)
-        ordered = set(tests).union(*(before for _, before in needs))
-        files = tuple(file for file in planned.recollect if not ordered.isdisjoint(subjects.file_tests.get(file, ())))
-        reload = planned.reload
-        # by themselves these load nothing of it
-        quiet = planned.strangers.issuperset(tests) and (apart or len(tests) == 1)
-        task = Task(
-            next(self._ids),
-            purpose,
-            tests,
-            needs,
-            ()
-            if reload is not None or planned.anew
-            else tuple(
-                Swap(path, code.line, code.original, code.marked if marked else code.plain) for code in build.codes
-            ),
-            subjects.splice(mutant, marked=marked, whole=planned.whole),
-            files,
-            tuple(test for test in tests if test in recollected),
-            reload.modules if reload is not None else (),
-            reload.own if reload is not None and not quiet else (),
-            planned.renew,
-            planned.anew,
-            apart,
-            hold=kind is Kind.ROW and len(tests) > 1 and not apart and self._holds(job),
-            watch=kind in (Kind.REVERSE, Kind.SPLIT),
-            split=kind is Kind.SPLIT,
-            lean=self._lean,
-            collect=self._files_of(planned) if planned.renew else (),
-        )
+        task = self._tasks.make(job, tests, kind, purpose, marked=marked, apart=apart)
         self._jobs[task.id] = (job, kind)
         return task
-
-    def _files_of(self, planned: Planned) -> tuple[str, ...]:
-        """The test files of all tests that meet a mutant, and of those that these need."""
-        subjects, found = self._subjects, dict[str, None]()
-        for test in planned.tests:
-            for index in (*subjects.needs.get(test, ()), test):
-                found[subjects.names[index].partition("::")[0]] = None
-        return tuple(found)
 
     # -- results ---------------------------------------------------------------------------------------------------
 
@@ -279,22 +227,10 @@ class Matrix:
         trust.asked += len(set(chosen) & set(reading.provisional))
         self._confirm(job, chosen)
 
-    def _apart(self, job: Job, tests: Sequence[int]) -> list[tuple[int, ...]]:
-        """The tasks that run each of these tests by itself.
-
-        What it costs to import and collect again, one child pays for all tests, which are forks of it; but tests that
-        would not load the module by themselves must not find it loaded.
-        """
-        if job.planned.reload is None or not self._forks:
-            return [(test,) for test in tests]
-        strangers = tuple(test for test in tests if test in job.planned.strangers)
-        others = tuple(test for test in tests if test not in job.planned.strangers)
-        return [group for group in (others, strangers) if group]
-
     def _confirm(self, job: Job, tests: Sequence[int]) -> None:
         """Run these again, each alone, with the plain mutant."""
         apart = self._forks and job.planned.reload is not None
-        for group in self._apart(job, tests):
+        for group in self._tasks.groups(job.planned, tests):
             job.outstanding += 1
             self._again(job, self._task(job, group, Kind.CONFIRM, Purpose.CONFIRM, marked=False, apart=apart))
 
@@ -346,14 +282,14 @@ class Matrix:
         readers = self._subjects.code_readers
         if job.not_live is None and job.error is None and not readers.isdisjoint(job.cells):
             return None  # it lives, and its tests look at code objects
-        other, kept = self._subjects.static.get(job.planned.mutant), self._kept(job)
+        other, kept = self._subjects.static.get(job.planned.mutant), self._finisher.kept(job)
         return narrowed(other, lambda test: test not in kept.bonds, reach=False) if other is not None else None
 
     def _turn_round(self, job: Job) -> bool:
         """Run a survivor's tests once more in reverse: what one test left behind may have healed a later one."""
         passed = tuple(test for test, cell in job.cells.items() if cell.outcome is Outcome.PASSED)
         together = tuple(sorted(set(passed) - set(job.apart) - set(self._subjects.needs)))
-        killed = any(outcome.kills for outcome in self._outcomes(job))
+        killed = any(outcome.kills for outcome in self._finisher.outcomes(job))
         if job.reversed or killed or job.isolated or self._isolate or len(together) < 2 or job.lost:
             return False
         job.reversed = True
@@ -399,7 +335,7 @@ class Matrix:
         if len(result.left) > _MOST_ALONE:
             others = some(self._subjects.mutants[job.planned.mutant].key, others, _MOST_ALONE)
         apart = self._forks and job.planned.reload is not None
-        for group in self._apart(job, others) if apart and others else [tuple(others)]:
+        for group in self._tasks.groups(job.planned, others) if apart and others else [tuple(others)]:
             if group:
                 job.outstanding += 1
                 self._again(job, self._task(job, group, Kind.SPLIT, Purpose.CONFIRM, marked=True, apart=apart))
@@ -496,7 +432,7 @@ class Matrix:
             planned = self._went.get(mutant, plan[mutant])
             job, name = Job(planned), self._subjects.mutants[mutant].path
             apart = self._forks and planned.reload is not None
-            for group in self._apart(job, tests):
+            for group in self._tasks.groups(job.planned, tests):
                 for part in chunks(group, self._subjects.unsafe):
                     if part:
                         task = self._task(job, part, Kind.CONFIRM, Purpose.CONFIRM, marked=False, apart=apart)
@@ -505,7 +441,7 @@ class Matrix:
                 way = (name, planned.reload is not None, planned.anew, test)
                 if way not in noops:
                     task = self._task(job, (test,), Kind.CONFIRM, Purpose.CONFIRM, marked=False, apart=False)
-                    noops[way] = self._unchanged(task, name)
+                    noops[way] = self._tasks.unchanged(task, name)
         said: dict[tuple[int, int], Found] = {}
         quiet: dict[int, Found] = {}
         every = [*tasks, *((task, test in self._subjects.unsafe) for (*_, test), task in noops.items())]
@@ -529,99 +465,11 @@ class Matrix:
             for went in [self._went.get(mutant, plan[mutant])]
         }
 
-    def _unchanged(self, task: Task, name: str) -> Task:
-        """The same task with nothing changed."""
-        swaps = tuple(Swap(swap.path, swap.line, swap.original, swap.original) for swap in task.swaps)
-        splice = Splice(self._subjects.paths[name], 0, 0, b"", self._subjects.hashes[name])
-        return replace(task, purpose=Purpose.NOOP, swaps=swaps, splice=splice)
-
     def _doubted(self, planned: Planned, kill: Found) -> Task:
         job = Job(planned, reversed=True, cells={kill.test: kill})
         apart = self._forks and planned.reload is not None
         return self._task(job, (kill.test,), Kind.CONFIRM, Purpose.CONFIRM, marked=False, apart=apart)
 
     def _done(self, job: Job) -> Done:
-        planned, mutant = job.planned, self._subjects.mutants[job.planned.mutant]
-        self._went[planned.mutant] = planned
-        kept = self._kept(job)
-        known = kept.cells.keys() | job.cells.keys()
-        met = kept.bonds.keys() | set(planned.tests)
-        reached_by = tuple(test for test in planned.reached_by if test in known or (test not in met and known))
-        if kept.invalid is not None:
-            return Done(planned.mutant, Status.INVALID, kept.invalid, (), ())
-        if job.invalid is not None:
-            return Done(planned.mutant, Status.INVALID, job.invalid, (), (), loaded=job.loaded)
-        if job.not_live is not None:
-            return Done(planned.mutant, Status.PENDING, job.not_live, (), planned.reached_by)
-        if planned.whole and not job.evaluated and job.error is None and (lost := why_lost(job.cells, job.entered)):
-            return Done(planned.mutant, *lost, (), planned.reached_by)
-        ran = {test: tuple(sorted(job.ran[test])) if test in job.ran else None for test in planned.tests}
-        killed = any(outcome.kills for outcome in self._outcomes(job))
-        if not job.evaluated and not kept.cells and not planned.whole and not killed:
-            if not job.entered and not kept.unreached and not mutant.static and job.error is None:
-                return Done(planned.mutant, Status.PENDING, "not live", (), planned.reached_by)
-            if job.error is None:
-                return Done(planned.mutant, Status.NO_COVERAGE, "line_reached", (), (), planned.tests, ran)
-        # the file was read, or ran as a script, without the mutant: what that test says is no outcome of this mutant
-        seen = {
-            test: cell
-            for test, cell in job.cells.items()
-            if test not in self._subjects.code_readers
-            and READ not in cell.flags
-            and (cell.outcome.kills or (UNOBSERVED not in cell.flags and test not in job.absent))
-        }
-        status = status_of(
-            None,
-            [*(cell.outcome for cell in seen.values()), *(cell.outcome for cell in kept.cells.values())],
-            missing=len(seen) < len(job.cells),
-            reached=bool(known),
-            only_excluded=False,
-        )
-        reason = "string_only" if mutant.string_only and status is Status.SURVIVED else job.error
-        if status is Status.PENDING:
-            reason = "not observable"
-            reader = next((test for test, cell in sorted(job.cells.items()) if READ in cell.flags), None)
-            if reader is not None:
-                reason = f"not observable: {self._subjects.names[reader]} reads the source of {mutant.path} itself"
-            if job.absent or not self._subjects.code_readers.isdisjoint(job.cells):
-                reason = "not live in every test"
-        return Done(
-            planned.mutant,
-            status,
-            reason,
-            tuple(
-                self._cell(job, seen[test]) if test in seen else kept.cells[test]
-                for test in sorted(seen.keys() | (kept.cells.keys() - job.cells.keys()))
-            ),
-            reached_by,
-            tuple(test for test in planned.tests if test in job.unreached and test not in job.cells),
-            ran,
-        )
-
-    def _outcomes(self, job: Job) -> Iterator[Outcome]:
-        """Of all tests so far, those that are kept included."""
-        yield from (cell.outcome for cell in job.cells.values())
-        yield from (cell.outcome for cell in self._kept(job).cells.values())
-
-    def _kept(self, job: Job) -> Kept:
-        return self._subjects.kept(job.planned.mutant)
-
-    def _cell(self, job: Job, found: Found) -> Cell:
-        flags = found.flags
-        doubtful = self._provisional or found.test in job.provisional
-        if doubtful and found.outcome.kills and found.test not in job.confirmed and found.test not in job.alone:
-            flags = (*flags, "provisional")
-        return Cell(
-            job.planned.mutant,
-            found.test,
-            found.outcome,
-            found.phase,
-            found.exception,
-            found.message,
-            found.raised_at,
-            found.seconds,
-            Isolation.ALONE if found.test in job.alone else Isolation.ROW,
-            job.confirmed.get(found.test),
-            found.reason,
-            flags,
-        )
+        self._went[job.planned.mutant] = job.planned
+        return self._finisher.done(job)
