@@ -23,6 +23,7 @@ from pytest_killmatrix.conclusion import conclude
 from pytest_killmatrix.controls import NOT_EXERCISED, OK, Controls
 from pytest_killmatrix.declared import apply as apply_declared
 from pytest_killmatrix.executor.base import Executor
+from pytest_killmatrix.executor.protocol import Purpose, Task
 from pytest_killmatrix.explaining import Explainer, Suspects, keep_texts
 from pytest_killmatrix.gathering import gather
 from pytest_killmatrix.jobs import Done
@@ -33,7 +34,7 @@ from pytest_killmatrix.plan import Planned
 from pytest_killmatrix.planning import Planning, Population
 from pytest_killmatrix.prepared import Prepared, Stop, Written
 from pytest_killmatrix.projectfiles import ProjectFiles
-from pytest_killmatrix.projecting import projection
+from pytest_killmatrix.projecting import projection, seconds_in_a_row
 from pytest_killmatrix.report.narrator import Narrator
 from pytest_killmatrix.reusing import Reuse
 from pytest_killmatrix.sharding import Shard
@@ -169,9 +170,19 @@ class Maker:
 
     def _project(self, plan: Sequence[Planned]) -> Projection:
         at_once = self.executor.at_once or self.settings.workers
-        found = projection(plan, self.mutants, self.tests, self.costs, at_once, self.settings.sidecar)
+        seconds = self._seconds_in_a_row()
+        found = projection(plan, self.mutants, seconds, self.costs, at_once, self.settings.sidecar)
         self.prepared.projection = found
         return found
+
+    def _seconds_in_a_row(self) -> list[float]:
+        beside = [index for index, test in enumerate(self.tests) if test.excluded is None and index not in self.unsafe]
+        needs = tuple((test, self.needs[test]) for test in beside if test in self.needs)
+        task = Task(next(self._ids), Purpose.NOOP, tuple(beside), needs, lean=True)
+        return seconds_in_a_row(self.pool, self.tests, task, self._add_clean_cpu, self.narrator.tick)
+
+    def _add_clean_cpu(self, seconds: float) -> None:
+        self.cpu["clean"] += seconds
 
     def _project_whole(self) -> None:
         """The projection of all that would run, given what the sidecar has."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from pytest_killmatrix.analysis.projection import Costs, Earlier, Projection, Row, project
+from pytest_killmatrix.executor.pool import Pool
+from pytest_killmatrix.executor.protocol import Task
 from pytest_killmatrix.model import Mutant, Route, Status, Test
 from pytest_killmatrix.plan import Planned
 from pytest_killmatrix.settings import processors
@@ -17,21 +19,34 @@ from pytest_killmatrix.store.reader import Reader
 def projection(
     plan: Iterable[Planned],
     mutants: Sequence[Mutant],
-    tests: Sequence[Test],
+    seconds: Sequence[float],
     costs: Costs,
     workers: int,
     sidecar: Path,
 ) -> Projection:
-    """The projection of what is planned; ``sidecar`` need not be there."""
+    """The projection of what is planned; ``seconds`` of each test, ``sidecar`` need not be there."""
     planned = list(plan)
     rows = {
-        mutants[one.mutant].key: Row(
-            one.route, one.anew, len(one.tests), sum(tests[test].seconds for test in one.tests)
-        )
+        mutants[one.mutant].key: Row(one.route, one.anew, len(one.tests), sum(seconds[test] for test in one.tests))
         for one in planned
         if one.status is None
     }
     return project(rows, len(planned) - len(rows), costs, min(workers, processors()), earlier_run(sidecar))
+
+
+def seconds_in_a_row(
+    pool: Pool, tests: Sequence[Test], task: Task, costs: Callable[[float], None], tick: Callable[[], None]
+) -> list[float]:
+    """What each test takes in a child that runs them all: in pytest's own loop something may have traced them.
+
+    ``task`` runs them on clean code; its CPU seconds go to ``costs``.
+    """
+    seconds = [test.seconds for test in tests]
+    for result in pool.run([task], width=1, tick=tick):
+        costs(result.cpu)
+        for found in result.found:
+            seconds[found.test] = found.seconds
+    return seconds
 
 
 def earlier_run(sidecar: Path) -> Earlier | None:
