@@ -87,7 +87,7 @@ def test_history_is_that_of_the_newest_complete_run(tmp_path: Path) -> None:
     mutants = [make_mutant(number) for number in range(ENOUGH + 2)]
     plan = [Planned(number, Route.SWAP, tests=(0, 1)) for number in range(ENOUGH + 1)]
     plan.append(Planned(ENOUGH + 1, Route.SWAP, status=Status.NO_COVERAGE))
-    left = projection(plan, mutants, tests, COSTS, 2, path)
+    left = projection(plan, mutants, [test.seconds for test in tests], COSTS, 2, path)
     assert (left.mutants, left.idle, left.cells) == (ENOUGH + 2, 1, 2 * (ENOUGH + 1))
     assert left.cpu == pytest.approx(37.5)
     text = "\n".join(projected_lines(left))
