@@ -414,7 +414,8 @@ class Maker:
     def _control(self, sidecar: Sidecar, run: int) -> None:
         """The instrument checks itself before it judges."""
         self.narrator.say("controls")
-        usable = [index for index, test in enumerate(self.tests) if test.excluded is None]
+        met = {test for planned in self.whole_plan for test in planned.tests}  # all others have nothing to prove
+        usable = [index for index, test in enumerate(self.tests) if test.excluded is None and index in met]
         beside = [index for index in usable if index not in self.unsafe]
         watching = self.reuse is not None and not self.executor.collecting
         if self.reuse is not None and watching:

@@ -67,15 +67,17 @@ def run_alone(
     advance: Callable[[], None],
     reached: Reached,
     *,
+    wanted: Callable[[int], bool] = lambda test: True,
     collecting: bool = False,
 ) -> AloneResult:
-    """Run every usable test alone; where one differs, find out why (flaky, order-dependent, not parallel-safe).
+    """Run every usable test that is wanted alone; where one differs, find out why (flaky, order-dependent, not
+    parallel-safe).
 
     ``reached`` is told what each executes. ``collecting`` says that every child collects the session itself: then also
     how much of it they have to collect (``pool.narrow``).
     """
     result = AloneResult(reached)
-    usable = [index for index, test in enumerate(tests) if test.excluded is None]
+    usable = [index for index, test in enumerate(tests) if test.excluded is None and wanted(index)]
     first = _together(pool, usable, task_ids, tick, advance, result)
     different = _different(usable, first)
     if different and collecting:

@@ -139,7 +139,9 @@ class CleanRuns:
         reach_pool = self.executor.reach_pool(
             Limits(lambda test: 10 * limits.budget(test), limits.clean, limits.collect, limits.memory)
         )
-        usable = sum(1 for test in self.tests if test.excluded is None)
+        lead = self.prepared.lead
+        wanted = lead.wanted if lead is not None else lambda test: True  # others are there for the sake of their order
+        usable = sum(1 for index, test in enumerate(self.tests) if test.excluded is None and wanted(index))
         self.narrator.say("each test alone", usable)
         result = run_alone(
             reach_pool,
@@ -149,6 +151,7 @@ class CleanRuns:
             self.narrator.tick,
             self.narrator.advance,
             self._reached_alone,
+            wanted=wanted,
             collecting=self.executor.collecting,
         )
         self.pool.narrow = reach_pool.narrow
