@@ -7,6 +7,7 @@ import tokenize
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pytest_killmatrix.environment import digest_of
 from pytest_killmatrix.generate import FileError, GenerationError, Spec, generate
 from pytest_killmatrix.model import Build, Mutant, Replacement
 from pytest_killmatrix.prepared import Prepared, Stop
@@ -28,6 +29,8 @@ class Gathered:
 
 def gather(prepared: Prepared) -> Gathered:
     """Make them, in a process of its own; Stop where that cannot be or where there are none."""
+    if (given := _given_along(prepared)) is not None:
+        return given
     chosen, settings = prepared.targets.mutated, prepared.settings
     spec = Spec(str(prepared.config.rootpath), list(chosen), settings.operators, _extra(prepared))
     gathered = Gathered()
@@ -48,6 +51,17 @@ def gather(prepared: Prepared) -> Gathered:
         wanted = f" that match {', '.join(settings.mutants)}" if settings.mutants else ""
         raise Stop(f"no kill matrix: no mutants{wanted} in {count(len(chosen), 'file')}", _NOTHING)
     return gathered
+
+
+def _given_along(prepared: Prepared) -> Gathered | None:
+    """What another process made of the same files for this one, if it did."""
+    go = prepared.lead.go if prepared.lead is not None else None
+    files = prepared.targets.files
+    if go is None or not go.made or set(prepared.targets.mutated) - go.hashes.keys():
+        return None
+    if any(digest_of(files[name]) != go.hashes[name] for name in prepared.targets.mutated):
+        return None
+    return Gathered([mutant for mutant, _ in go.made], [build for _, build in go.made], dict(go.hashes))
 
 
 def _is_wanted(mutant: Mutant, prepared: Prepared) -> bool:

@@ -237,8 +237,9 @@ class Maker:
         unsteady = {index for index, test in enumerate(self.tests) if test.needs_predecessors}
         excluded = {index for index, test in enumerate(self.tests) if test.excluded not in (None, Excluded.SKIPPED)}
         with stopping():
-            keys = (mutant.key for mutant in self.mutants[: self.generated] if mutant.verdict is None)
-            comparison.run(keys, unsteady, excluded, _AT_LEAST + _PATIENCE * wall)
+            both = zip(self.mutants[: self.generated], self.builds, strict=False)  # variants come after these
+            made = [(mutant, build) for mutant, build in both if mutant.verdict is None]
+            comparison.run(made, self.hashes, unsteady, excluded, _AT_LEAST + _PATIENCE * wall)
             sidecar.add_tests(run, comparison.tests(self.tests))
             self.narrator.say("confirming what differs")
             with Reader(self.settings.sidecar, run) as reader:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -30,7 +30,7 @@ from pytest_killmatrix.baseline.scope import (
 )
 from pytest_killmatrix.baseline.suite import Basis, OldSuite, OldSuiteFailed
 from pytest_killmatrix.clean.observer import file_context, test_context
-from pytest_killmatrix.model import Cell, Clean, Excluded, Isolation, Mutant, Outcome, Status, Test
+from pytest_killmatrix.model import Build, Cell, Clean, Excluded, Isolation, Mutant, Outcome, Status, Test
 from pytest_killmatrix.prepared import Stop
 from pytest_killmatrix.reach import ReachMap
 from pytest_killmatrix.store.reader import Reader
@@ -40,6 +40,7 @@ OLD: Final = "old"
 NEW: Final = "new"
 _USAGE: Final = 4
 _NOTHING: Final = 5
+_GIVEN_ALONG: Final = 5_000  # mutants that are handed to the old suite compiled; more of them it makes itself
 _UNKNOWN: Final = frozenset({Status.RUN_ERROR, Status.PENDING})
 
 
@@ -174,9 +175,14 @@ class Comparison:
     # -- the old suite's matrix ------------------------------------------------------------------------------------
 
     def run(
-        self, mutants: Iterable[str], unsteady: Collection[int], excluded: Collection[int], patience: float
+        self,
+        made: Sequence[tuple[Mutant, Build]],
+        hashes: Mapping[str, str],
+        unsteady: Collection[int],
+        excluded: Collection[int],
+        patience: float,
     ) -> None:
-        """Have the tests that are not the same run against these mutants.
+        """Have the tests that are not the same run against these mutants, made of files that have these hashes.
 
         ``unsteady`` new tests need others that ran before, ``excluded`` ones did not pass as they should: in the old
         suite, among others, they may. ``patience`` is for ``OldSuite.made``.
@@ -197,7 +203,9 @@ class Comparison:
             self._asked = {index for index in changes.shared if changes.pairs[index] in excluded}
             tests |= self._asked
         # what spoils a test may be in any file
-        self.suite.go(Go(tests, frozenset(mutants), bool(self._asked)) if tests else None)
+        keys = frozenset(mutant.key for mutant, _ in made)
+        given = tuple(made) if len(made) <= _GIVEN_ALONG else ()
+        self.suite.go(Go(tests, keys, bool(self._asked), given, hashes) if tests else None)
         if tests:
             self._sidecar = self.suite.made(patience)
         self._ran = sorted(tests)

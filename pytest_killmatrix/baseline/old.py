@@ -13,8 +13,8 @@ import os
 import pickle
 import signal
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +25,7 @@ from pytest_killmatrix.baseline.line import Line, LineBroken
 from pytest_killmatrix.baseline.places import place_of
 from pytest_killmatrix.baseline.scope import RunAgain
 from pytest_killmatrix.child.private import Private
-from pytest_killmatrix.model import Mutant, Outcome, Test
+from pytest_killmatrix.model import Build, Mutant, Outcome, Test
 from pytest_killmatrix.options import AUTO, OLD_SUITE
 from pytest_killmatrix.settings import Settings
 
@@ -64,12 +64,15 @@ class Collected:
 class Go:
     """Which tests (by index of ``Collected``) meet the mutants with these keys.
 
-    ``everyone`` has all others run beside them on clean code, not only those of the same files.
+    ``everyone`` has all others run beside them on clean code, not only those of the same files. ``made`` are the
+    mutants compiled, of files that have these ``hashes``: without it they are made once more.
     """
 
     tests: frozenset[int]
     mutants: frozenset[str]
     everyone: bool = False
+    made: tuple[tuple[Mutant, Build], ...] = ()
+    hashes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
