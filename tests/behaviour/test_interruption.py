@@ -134,3 +134,24 @@ def test_a_changed_file_starts_again(slow: Project) -> None:
     ran = slow.run("--kill-matrix-workers=2")
     assert "resumed" not in ran.screen
     assert set(ran.statuses().values()) == {"killed"}
+
+
+def test_killed_hard_and_edited_then(slow: Project) -> None:
+    process = start_and_wait(slow)
+    process.kill()
+    process.wait(10)
+    before = judged(slow)
+    assert 0 < before < MUTANTS
+    text = (slow.path / "shop.py").read_text(encoding="utf-8")
+    last = f"def f{99 + MUTANTS}(x):\n"
+    slow.write({"shop.py": text.replace(last, f"{last}    x += 0\n")})
+    ran = slow.run("--kill-matrix-workers=2", "-v")
+    assert "resumed" not in ran.screen
+    assert set(ran.statuses().values()) == {"killed"}
+    ran.lines.fnmatch_lines(["* kept of run 1: nothing changed that * depend* on*"])
+    cells = [cell for mutant in ran.data["mutants"] for cell in mutant["cells"]]
+    other = slow.outside / "fresh.sqlite"
+    fresh = slow.run("--kill-matrix-workers=2", "--kill-matrix-fresh", f"--kill-matrix-db={other}")
+    assert [(cell["test"], cell["outcome"]) for cell in cells] == [
+        (cell["test"], cell["outcome"]) for mutant in fresh.data["mutants"] for cell in mutant["cells"]
+    ]

@@ -7,6 +7,8 @@ import random
 import re
 import shutil
 import sqlite3
+import subprocess
+import sys
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
@@ -351,6 +353,20 @@ def test_a_sidecar_that_was_cut_short_helps_a_project_that_was_edited(project: P
     kept, ran, _ = again(project)
     assert {key for key, _ in ran} >= set(keys[::2])
     assert {key for key, _ in kept} & set(keys[1::2])
+
+
+def test_a_merged_run_is_kept_like_any_other(project: Project) -> None:
+    parts = [project.outside / name for name in ("one", "two")]
+    for number, part in enumerate(parts, 1):
+        ran = project.run(*LIGHT, f"--kill-matrix-db={part}", f"--kill-matrix-shard={number}/2", "--kill-matrix-fresh")
+        assert ran.status == 0, ran.screen
+    project.sidecar.unlink()
+    command = [sys.executable, "-m", "pytest_killmatrix.cli", "merge", *map(str, parts), "-o", str(project.sidecar)]
+    subprocess.run(command, check=True, cwd=project.path)
+    replaced("shop.py", "    return n * RATE", "    return RATE * n")(project)
+    kept, ran, _ = again(project)
+    assert names(ran) == {"test_fee", "test_child"}
+    assert {"big", "Box.add", "table", "<module>"} <= mutants(kept)
 
 
 STATE = {
