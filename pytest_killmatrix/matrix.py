@@ -53,7 +53,7 @@ class Matrix:
         self._subjects = subjects
         self._isolate = isolate
         self._finisher = Finisher(subjects, provisional=provisional)
-        self._tasks = Tasks(subjects, task_ids, self._holds, lean=lean, forks=forks)
+        self._tasks = Tasks(subjects, task_ids, lean=lean, forks=forks)
         self._forks = forks
         self._jobs: dict[int, tuple[Job, Kind]] = {}
         self._serial: list[Job] = []
@@ -131,7 +131,8 @@ class Matrix:
     def _task(
         self, job: Job, tests: tuple[int, ...], kind: Kind, purpose: Purpose, *, marked: bool, apart: bool = False
     ) -> Task:
-        task = self._tasks.make(job, tests, kind, purpose, marked=marked, apart=apart)
+        hold = kind is Kind.ROW and len(tests) > 1 and not apart and self._holds(job)
+        task = self._tasks.make(job, tests, kind, purpose, marked=marked, apart=apart, hold=hold)
         self._jobs[task.id] = (job, kind)
         return task
 

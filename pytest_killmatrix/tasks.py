@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pytest_killmatrix.executor.protocol import Purpose, Splice, Swap, Task
@@ -11,14 +11,11 @@ from pytest_killmatrix.plan import Planned
 
 
 class Tasks:
-    """Makes tasks; ``forks`` says whether a child may be forked once more, ``holds`` whether a row's child waits."""
+    """Makes tasks; ``forks`` says whether a child may be forked once more."""
 
-    def __init__(
-        self, subjects: Subjects, ids: Iterator[int], holds: Callable[[Job], bool], *, lean: bool, forks: bool
-    ) -> None:
+    def __init__(self, subjects: Subjects, ids: Iterator[int], *, lean: bool, forks: bool) -> None:
         self._subjects = subjects
         self._ids = ids
-        self._holds = holds
         self._lean = lean
         self._forks = forks
 
@@ -30,9 +27,10 @@ class Tasks:
         purpose: Purpose,
         *,
         marked: bool,
-        apart: bool = False,
+        apart: bool,
+        hold: bool,
     ) -> Task:
-        """The task that runs these tests; ``apart`` each in a process of its own."""
+        """The task that runs these tests; ``apart`` each in a process of its own, with ``hold`` in one that waits."""
         subjects, planned = self._subjects, job.planned
         mutant, build = subjects.mutants[planned.mutant], subjects.builds[planned.mutant]
         path = subjects.paths[mutant.path]
@@ -61,7 +59,7 @@ class Tasks:
             planned.renew,
             planned.anew,
             apart,
-            hold=kind is Kind.ROW and len(tests) > 1 and not apart and self._holds(job),
+            hold=hold,
             watch=kind in (Kind.REVERSE, Kind.SPLIT),
             split=kind is Kind.SPLIT,
             lean=self._lean,
