@@ -33,8 +33,8 @@ _CURRENT: Final = 24  # the running test plus three, 0 between tests
 _STARTED: Final = 32  # when it started, seconds of the monotonic clock
 _WORKER: Final = 40  # the process that runs it
 _LATEST: Final = 48  # the test that started last, plus three; it stays when that ends
-_COUNTER = struct.Struct("=Q")
-_CLOCK = struct.Struct("=d")
+_COUNTER = struct.Struct("@Q")  # native: copied at once, where "=" goes byte by byte and can be seen half written
+_CLOCK = struct.Struct("@d")
 _LENGTH = struct.Struct("=I")
 
 
@@ -131,16 +131,19 @@ class Slot:
         """Every record written since the last call, in order."""
         records: list[tuple[Any, ...]] = []
         head, tail = self._read(_HEAD), self._read(_TAIL)
-        if head == tail:
+        if tail <= head:
             return records
         data = memoryview(self._copy(head, tail - head))
         at = 0
-        while at < len(data):
+        # whole ones only: where a counter is not written at once, what is read while it is may be too small
+        while at + _LENGTH.size <= len(data):
             (length,) = _LENGTH.unpack_from(data, at)
-            at += _LENGTH.size
-            records.append(marshal.loads(data[at : at + length]))
-            at += length
-        _COUNTER.pack_into(self.memory, _HEAD, tail)
+            end = at + _LENGTH.size + length
+            if end > len(data):
+                break
+            records.append(marshal.loads(data[at + _LENGTH.size : end]))
+            at = end
+        _COUNTER.pack_into(self.memory, _HEAD, head + at)
         return records
 
     def close(self) -> None:
