@@ -28,7 +28,7 @@ from pytest_killmatrix.rows import (
 from pytest_killmatrix.tasks import Tasks
 
 _ASK_AT_LEAST: Final = 20  # kills of a file that are run again before a sample has to do
-_MOST_ALONE: Final = 100  # tests of a survivor that run alone because its tests leave state behind
+_MOST_SPLIT: Final = 100  # tests of a survivor that are split, where more than that leave state behind
 _HOLD_AT_LEAST: Final = 8  # rows of a file whose children hold what they imported, whatever becomes of it
 _HOLD_ONE_IN: Final = 3  # rows of which one has to have something run again, for it to go on so
 _WAITING: Final = 50_000  # cells of mutants that wait for a stretch with one child at a time; then there is one
@@ -333,13 +333,12 @@ class Matrix:
             return
         self._isolate_job(job, kills)
         others = sorted(set(result.task.tests) - set(kills))[1:]  # the first had nobody before it in the row
-        if len(result.left) > _MOST_ALONE:
-            others = some(self._subjects.mutants[job.planned.mutant].key, others, _MOST_ALONE)
+        if len(result.left) > _MOST_SPLIT:
+            others = some(self._subjects.mutants[job.planned.mutant].key, others, _MOST_SPLIT)
         apart = self._forks and job.planned.reload is not None
-        for group in self._tasks.groups(job.planned, others) if apart and others else [tuple(others)]:
-            if group:
-                job.outstanding += 1
-                self._again(job, self._task(job, group, Kind.SPLIT, Purpose.CONFIRM, marked=True, apart=apart))
+        for group in self._tasks.groups(job.planned, others) if apart else [tuple(others)] if others else []:
+            job.outstanding += 1
+            self._again(job, self._task(job, group, Kind.SPLIT, Purpose.CONFIRM, marked=True, apart=apart))
 
     def _recheck_timeouts(self, tick: Callable[[], None]) -> Iterator[Done]:
         """A timeout that may not be the mutant's must happen again, alone, nothing beside it, on its full budget."""

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from pytest_killmatrix.model import Route
 
-USUAL: Final = {Route.SWAP: 1.5, Route.COLLECTION: 0.4, Route.STATIC: 0.65}
+USUAL: Final = {Route.SWAP: 1.8, Route.COLLECTION: 0.4, Route.STATIC: 0.95}
 """CPU time of a route for each second of the model, confirmations included, where no earlier run tells."""
 
 _AGAIN: Final = 0.5  # of a session's cost where a forked child collects once more: plugins are loaded there

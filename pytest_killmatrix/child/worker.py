@@ -169,9 +169,7 @@ class Workshop:
             if task.hold:
                 self._hold(task, items, slot, orders)
                 return
-            if task.apart and task.split:
-                self._run_split(task, items, slot)
-            elif task.apart:
+            if task.apart:
                 self._run_apart(task, items, slot)
             else:
                 self._run_all(task, items, slot, owner)
@@ -283,9 +281,7 @@ class Workshop:
             if order is not task:
                 self.doing = order.id
                 slot.write((COLLECTED, order.id, *marks))
-            if order.apart and order.split:
-                self._run_split(order, items, slot)
-            elif order.apart:
+            if order.apart:
                 self._run_apart(order, items, slot)
             else:
                 self._run_forked(order, items, slot)
@@ -299,7 +295,10 @@ class Workshop:
             die_alike(status)
 
     def _run_apart(self, task: Task, items: Sequence[pytest.Item | Verdict], slot: Slot) -> None:
-        """Each test in a fork of this process, which runs none."""
+        """Each test in a fork of this process, which runs none; or what is split, in as few as that takes."""
+        if task.split:
+            self._run_split(task, items, slot)
+            return
         for test in task.tests:
             before = slot.written()
             status = self._in_a_fork(replace(task, tests=(test,), apart=False), items, slot)
